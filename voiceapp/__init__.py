@@ -1,0 +1,1 @@
+"""voiceapp: talk with an AI in the browser."""

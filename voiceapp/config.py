@@ -1,0 +1,223 @@
+"""Settings of the product: what each means, its default, and how it is read and checked.
+
+``SETTINGS`` is the one table of settings; the README's table is checked against it. ``VoiceConfig.load``
+reads a mapping such as ``os.environ``; only ``voiceapp.settings`` calls it with the real environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One environment variable."""
+
+    name: str
+    attribute: str
+    kind: type
+    default: Any
+    help: str
+    minimum: float | None = None
+    maximum: float | None = None
+    secret: bool = False
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("AZURE_OPENAI_ENDPOINT", "azure_endpoint", str, "",
+            "Address of the Azure OpenAI resource, such as `https://NAME.openai.azure.com`. "
+            "Empty: the embedded engine answers."),
+    Setting("AZURE_OPENAI_API_KEY", "azure_api_key", str, "",
+            "Key of the resource. Empty with an endpoint: Microsoft Entra ID signs in "
+            "(`pip install voiceapp[azure]`).", secret=True),
+    Setting("AZURE_OPENAI_DEPLOYMENT", "azure_deployment", str, "",
+            "Name of the realtime deployment, such as `gpt-realtime`."),
+    Setting("AZURE_OPENAI_API_VERSION", "azure_api_version", str, "",
+            "Set, such as `2025-04-01-preview`: the preview API. Empty: the GA API."),
+    Setting("AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT", "azure_transcription_deployment", str, "",
+            "Name of the deployment that transcribes what the user says. On Azure this is a deployment's "
+            "name, not a model's."),
+    Setting("AZURE_OPENAI_ENTRA_SCOPE", "azure_entra_scope", str,
+            "https://cognitiveservices.azure.com/.default", "Token scope for Microsoft Entra ID."),
+    Setting("VOICEAPP_DATA_DIR", "data_dir", Path, Path("var"),
+            "Folder of the database, recordings and generated keys."),
+    Setting("VOICEAPP_ENGINE_API_KEY", "engine_api_key", str, "",
+            "Key that opens the embedded engine. Empty: made on first run and kept in the data folder.",
+            secret=True),
+    Setting("VOICEAPP_ENGINE_URL", "engine_url", str, "",
+            "Address of the embedded engine, such as `ws://127.0.0.1:8000`. Empty: this very server."),
+    Setting("VOICEAPP_TEXT_BASE_URL", "text_base_url", str, "",
+            "Base URL of an OpenAI-compatible chat endpoint that thinks for the embedded engine, such as "
+            "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
+    Setting("VOICEAPP_TEXT_API_KEY", "text_api_key", str, "", "Key for that endpoint.", secret=True),
+    Setting("VOICEAPP_TEXT_MODEL", "text_model", str, "", "Model that the chat endpoint shall use."),
+    Setting("VOICEAPP_GRACE_S", "grace_s", float, 30.0,
+            "Seconds that a session waits for its page to come back.", 0, 600),
+    Setting("VOICEAPP_MAX_SESSION_S", "max_session_s", float, 3600.0,
+            "Longest session, in seconds.", 1, 86400),
+    Setting("VOICEAPP_IDLE_S", "idle_s", float, 600.0,
+            "Seconds without speech, text or an answer after which a session ends.", 1, 86400),
+    Setting("VOICEAPP_MAX_SESSIONS_PER_USER", "max_sessions_per_user", int, 4,
+            "Live sessions that one user may hold at once in one process.", 1, 10000),
+    Setting("VOICEAPP_MAX_SESSIONS", "max_sessions", int, 500,
+            "Live sessions that one process accepts.", 1, 100000),
+    Setting("VOICEAPP_CONNECT_TIMEOUT_S", "connect_timeout_s", float, 15.0,
+            "Seconds within which the Realtime service must accept a connection.", 0.1, 120),
+    Setting("VOICEAPP_RECORD_AUDIO", "record_audio", bool, True,
+            "Keep a recording of both sides of each session."),
+    Setting("VOICEAPP_ALLOWED_HOSTS", "allowed_hosts", str, "localhost,127.0.0.1,[::1]",
+            "Host names that the site answers to, separated by commas."),
+    Setting("VOICEAPP_TRUSTED_ORIGINS", "trusted_origins", str, "",
+            "Further origins (`https://name`) that may open the page's socket, separated by commas."),
+    Setting("VOICEAPP_SECRET_KEY", "secret_key", str, "",
+            "Django's secret key. Empty: made on first run and kept in the data folder.", secret=True),
+    Setting("VOICEAPP_DEBUG", "debug", bool, False, "Django's debug mode; never on a public server."),
+    Setting("VOICEAPP_HTTPS", "https", bool, False,
+            "The site is reached over HTTPS only: secure cookies and strict transport security."),
+    Setting("DATABASE_URL", "database_url", str, "",
+            "`postgres://USER:PASSWORD@HOST:PORT/NAME`. Empty: SQLite in the data folder.", secret=True),
+    Setting("VOICEAPP_REDIS_URL", "redis_url", str, "",
+            "Redis for control messages between several processes. Empty: one process."),
+)  # fmt: skip
+
+
+class UpstreamKind(Enum):
+    """Which service a session talks to."""
+
+    AZURE_GA = "azure-ga"
+    AZURE_PREVIEW = "azure-preview"
+    EMBEDDED = "embedded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VoiceConfig:
+    """All settings, read and validated; see ``SETTINGS`` for what each means."""
+
+    azure_endpoint: str
+    azure_api_key: str = field(repr=False)
+    azure_deployment: str
+    azure_api_version: str
+    azure_transcription_deployment: str
+    azure_entra_scope: str
+    data_dir: Path
+    engine_api_key: str = field(repr=False)
+    engine_url: str
+    text_base_url: str
+    text_api_key: str = field(repr=False)
+    text_model: str
+    grace_s: float
+    max_session_s: float
+    idle_s: float
+    max_sessions_per_user: int
+    max_sessions: int
+    connect_timeout_s: float
+    record_audio: bool
+    allowed_hosts: str
+    trusted_origins: str
+    secret_key: str = field(repr=False)
+    debug: bool
+    https: bool
+    database_url: str = field(repr=False)
+    redis_url: str
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str]) -> VoiceConfig:
+        """Read every setting; raise ``ConfigurationError`` naming the first that cannot be read."""
+        return cls(**{setting.attribute: _read(setting, environ) for setting in SETTINGS})
+
+    @property
+    def upstream_kind(self) -> UpstreamKind:
+        """The service that the settings choose."""
+        if not self.azure_endpoint:
+            return UpstreamKind.EMBEDDED
+        return UpstreamKind.AZURE_PREVIEW if self.azure_api_version else UpstreamKind.AZURE_GA
+
+    def problems(self) -> list[tuple[str, str, str]]:
+        """Return every bad or missing setting as (setting, what is wrong, what to do)."""
+        found: list[tuple[str, str, str]] = []
+        if self.azure_endpoint:
+            found += self._azure_problems()
+        elif self.azure_deployment or self.azure_api_version:
+            found.append(("AZURE_OPENAI_ENDPOINT", "is empty although other Azure settings are set",
+                          "Set it to the resource's address, such as https://NAME.openai.azure.com."))  # fmt: skip
+        if self.text_base_url and urlsplit(self.text_base_url).scheme not in ("http", "https"):
+            found.append(("VOICEAPP_TEXT_BASE_URL", "is not an http or https address",
+                          "Give the base URL of the chat endpoint, such as http://127.0.0.1:11434/v1."))  # fmt: skip
+        if self.text_base_url and not self.text_model:
+            found.append(("VOICEAPP_TEXT_MODEL", "is empty although VOICEAPP_TEXT_BASE_URL is set",
+                          "Name the model that the endpoint shall use."))  # fmt: skip
+        if self.engine_url and urlsplit(self.engine_url).scheme not in ("ws", "wss", "http", "https"):
+            found.append(("VOICEAPP_ENGINE_URL", "is not a ws, wss, http or https address",
+                          "Give the address of the server that runs the engine, such as ws://127.0.0.1:8000."))  # fmt: skip
+        return found
+
+    def _azure_problems(self) -> list[tuple[str, str, str]]:
+        found: list[tuple[str, str, str]] = []
+        address = urlsplit(self.azure_endpoint)
+        if address.scheme not in ("https", "wss", "http", "ws") or not address.hostname:
+            found.append(("AZURE_OPENAI_ENDPOINT", "is not an https:// or wss:// address",
+                          "Copy the endpoint from the resource's page, such as "
+                          "https://NAME.openai.azure.com."))  # fmt: skip
+        elif address.scheme in ("http", "ws") and address.hostname not in ("localhost", "127.0.0.1", "::1"):
+            found.append(("AZURE_OPENAI_ENDPOINT", "would send the key in the clear",
+                          "Use https:// or wss://."))  # fmt: skip
+        if not self.azure_deployment:
+            found.append(("AZURE_OPENAI_DEPLOYMENT", "is empty although an endpoint is set",
+                          "Name the realtime deployment, such as gpt-realtime."))  # fmt: skip
+        if _looks_like_a_model(self.azure_transcription_deployment):
+            found.append(("AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT", "looks like a model's name",
+                          "Azure wants the name of a deployment of that model; if your deployment really "
+                          "has this name, silence this check."))  # fmt: skip
+        return found
+
+
+def _looks_like_a_model(name: str) -> bool:
+    return name in {"whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe", "gpt-realtime-whisper"}
+
+
+def _read(setting: Setting, environ: Mapping[str, str]) -> Any:
+    raw = environ.get(setting.name, "").strip()
+    if not raw:
+        return setting.default
+    if setting.kind is bool:
+        if raw.lower() not in ("0", "1", "true", "false", "yes", "no"):
+            raise ConfigurationError(f"{setting.name} must be 1 or 0.")
+        return raw.lower() in ("1", "true", "yes")
+    try:
+        value = setting.kind(raw)
+    except ValueError:
+        raise ConfigurationError(f"{setting.name} must be a number.") from None
+    low, high = setting.minimum, setting.maximum
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise ConfigurationError(f"{setting.name} must be from {low:g} to {high:g}.")
+    return value
+
+
+class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One assistant as a session runs with it; kept with the session.
+
+    ``turn_detection`` and ``transcription`` are the GA objects ``session.audio.input.turn_detection``
+    and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions).
+    """
+
+    slug: str
+    name: str
+    instructions: str = ""
+    voice: str = ""
+    input_format: AudioFormat = AudioFormat.PCM16
+    output_format: AudioFormat = AudioFormat.PCM16
+    turn_detection: dict[str, Any] | None = msgspec.field(default_factory=lambda: {"type": "server_vad"})
+    transcription: dict[str, Any] | None = msgspec.field(default_factory=dict)
+    max_output_tokens: int | None = None
+    tools: tuple[str, ...] = ()
+    greeting: str = ""
