@@ -18,9 +18,11 @@ from django.utils import timezone
 
 from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.errors import VoiceAppError
+from voiceapp.records.archive import journals_ms, recordings_folder
 from voiceapp.records.entries import ItemRecord, OpenedSession, ResponseRecord, ToolCallRecord, in_order
 from voiceapp.records.models import Assistant, Item, Session
 from voiceapp.records.ownership import Ownership
+from voiceapp.records.recording import repair as repair_recordings
 from voiceapp.records.writer import StoreFull, StoreUnavailable, Writer
 
 __all__ = [
@@ -163,24 +165,30 @@ def repair_unfinished() -> int:
     gone = ownership.dead()
     oldest = timezone.now() - timedelta(seconds=_config().max_session_s + _config().grace_s + 60)
     left = Session.objects.filter(Q(process__in=gone) | Q(started_at__lt=oldest), ended_at=None)
-    closed = sum(_close_left(session) for session in left.annotate(last_ms=Max("items__ended_ms")))
+    closed = 0
+    folder = recordings_folder(_config().data_dir)
+    for session in left.annotate(last_ms=Max("items__ended_ms")):
+        _close_left(session, max(session.last_ms or 0, journals_ms(folder, session.id)))
+        closed += 1
+    archives = repair_recordings(folder, _live)
+    for session_id, path in archives.items():
+        Session.objects.filter(id=session_id, recording="").update(recording=_relative(path))
     ownership.forget(gone)
     return closed
 
 
-def _close_left(session: Session) -> int:
-    duration_ms = max(0, getattr(session, "last_ms", None) or 0)
-    _close(
-        session.id,
-        None,
-        {
-            "ended_at": session.started_at + timedelta(milliseconds=duration_ms),
-            "end_reason": "server_stopped",
-            "expected": False,
-            "duration_ms": duration_ms,
-        },
-    )
-    return 1
+def _live(session_ids: set[UUID]) -> set[UUID]:
+    return set(Session.objects.filter(id__in=session_ids, ended_at=None).values_list("id", flat=True))
+
+
+def _close_left(session: Session, duration_ms: int) -> None:
+    values = {
+        "ended_at": session.started_at + timedelta(milliseconds=duration_ms),
+        "end_reason": "server_stopped",
+        "expected": False,
+        "duration_ms": duration_ms,
+    }
+    _close(session.id, None, values)
 
 
 def assistants_offered() -> list[AssistantConfig]:
