@@ -34,6 +34,10 @@ from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.sequencer import ResponseSequencer, is_out_of_band
 
 
+MAX_OWN_EVENTS = 256
+"""Events of ours that an error may still name; services answer within a few."""
+
+
 @dataclass
 class Conversation:
     """All state of one conversation between a page and a service."""
@@ -71,9 +75,8 @@ class Conversation:
         return handler(self, event, text, now)
 
     def _audio(self, event: events.ResponseOutputAudioDelta, now: float) -> list[Action]:
-        track = self.playback.receive(
-            event.item_id, event.content_index, event.response_id, len(event.delta), self.output_format, now
-        )
+        audio_ms = self.output_format.duration_ms(len(event.delta))
+        track = self.playback.receive(event.item_id, event.content_index, event.response_id, audio_ms, now)
         if track is None:
             return []
         samples = SendAudio(track.index, event.item_id, event.delta)
@@ -396,18 +399,18 @@ class Conversation:
     def _with_id(self, fields: Object) -> Object:
         if isinstance(fields.get("event_id"), str):
             return fields
-        event_id = next(self.ids)
-        self.own_events[event_id] = "response"
-        return {**fields, "event_id": event_id}
+        return {**fields, "event_id": self._own_id("response")}
 
     def _own(self, fields: Object, purpose: str) -> SendUpstream:
         """Send an event of ours; should it fail, the page need not know."""
+        return SendUpstream({**fields, "event_id": self._own_id(purpose)})
+
+    def _own_id(self, purpose: str) -> str:
         event_id = next(self.ids)
         self.own_events[event_id] = purpose
-        while len(self.own_events) > 256:
-            # Only recent events can still be answered with an error.
+        if len(self.own_events) > MAX_OWN_EVENTS:
             del self.own_events[next(iter(self.own_events))]
-        return SendUpstream({**fields, "event_id": event_id})
+        return event_id
 
     def _send(self, fields: list[Object]) -> list[Action]:
         return [SendUpstream(event) for event in fields]

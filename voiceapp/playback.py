@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from voiceapp.audio.formats import AudioFormat
-
 CUT_SETTLE_MS = 250.0
 """How long a cut waits for the page's last report before the last known position is taken."""
 
@@ -47,9 +45,9 @@ class Playback:
     dropped_responses: set[str] = field(default_factory=set)
 
     def receive(
-        self, item_id: str, content_index: int, response_id: str, size: int, format: AudioFormat, now: float
+        self, item_id: str, content_index: int, response_id: str, audio_ms: float, now: float
     ) -> Track | None:
-        """Count ``size`` bytes for an item; ``None`` where they must not reach the speaker."""
+        """Count audio of an item; ``None`` where it must not reach the speaker."""
         if response_id in self.dropped_responses:
             return None
         track = self.tracks.get(item_id)
@@ -58,7 +56,7 @@ class Playback:
             self.tracks[item_id] = track
         if track.cutting:
             return None
-        track.received_ms += format.duration_ms(size)
+        track.received_ms += audio_ms
         return track
 
     def complete(self, item_id: str) -> None:

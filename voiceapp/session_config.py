@@ -155,9 +155,10 @@ _INCOMPLETE = {
     "max_output_tokens": ("response_cut_short", "The answer reached its longest length.", "warning"),
     "content_filter": ("response_filtered", "The service's content filter stopped the answer.", "warning"),
 }
+_BUSY = "The service is asked too much at the moment. Wait a little, then go on."
 _FAILED = {
-    "rate_limit_exceeded": "The service is asked too much at the moment. Wait a little, then go on.",
-    "inference_rate_limit_exceeded": "The service is asked too much at the moment. Wait a little, then go on.",
+    "rate_limit_exceeded": _BUSY,
+    "inference_rate_limit_exceeded": _BUSY,
     "insufficient_quota": "The service's quota is used up.",
     "content_filter": "The service's content filter refused the request.",
 }
