@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -172,7 +173,7 @@ class SessionAdmin(_SessionAdmin):
         return TemplateResponse(request, "admin/records/session/change_form.html", context)
 
 
-def _shown(call: dict[str, Any]) -> dict[str, Any]:
+def _shown(call: Mapping[str, Any]) -> dict[str, Any]:
     shown = {name: inert(value) if isinstance(value, str) else value for name, value in call.items()}
     return {
         **shown,

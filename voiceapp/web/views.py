@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 from uuid import UUID
 
-from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.contrib.auth.views import LoginView
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
 
@@ -25,6 +26,7 @@ from voiceapp.web.signin import take_token
 SOCKET_PATH: Final = "/ws/voice/"
 RECENT: Final = 8
 PAGE: Final = 25
+_SPENT_LINK: Final = "link=spent"
 
 
 @login_required
@@ -90,22 +92,30 @@ def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @never_cache
 @require_GET
 def sign_in(request: HttpRequest, token: str) -> HttpResponse:
-    """Spend a one-time link and open the page; a spent one leads to the log-in page with a message."""
+    """Spend a one-time link and open the page; a spent one leads to the log-in page, which says so."""
     user = take_token(token)
     if user is not None:
         login(request, user, backend="django.contrib.auth.backends.ModelBackend")
     elif not request.user.is_authenticated:
-        messages.error(request, "This sign-in link was used already or is too old. Start the server again "
-                                "for a new one, or log in with a password.")  # fmt: skip
-        return redirect("login")
+        return redirect(f"{reverse('login')}?{_SPENT_LINK}")
     return redirect("index")
 
 
 class LogIn(LoginView):
-    """The log-in page, ``login.html``: ``form`` (username, password), ``next``, and Django's ``messages``."""
+    """The log-in page, ``login.html``: ``form`` (username, password, ``non_field_errors``) and ``next``."""
 
     template_name = "voiceapp/login.html"
     redirect_authenticated_user = True
+
+    def get_form(self, form_class: type[AuthenticationForm] | None = None) -> AuthenticationForm:
+        """Say why a one-time link led here."""
+        form = super().get_form(form_class)
+        if not form.is_bound and self.request.META["QUERY_STRING"] == _SPENT_LINK:
+            form.full_clean()
+            form.cleaned_data = {}
+            form.add_error(None, "This sign-in link was used already or is too old. Start the server again "
+                                 "for a new one, or sign in with a password.")  # fmt: skip
+        return form
 
 
 def _user(request: HttpRequest) -> User:
