@@ -33,7 +33,6 @@ from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.sequencer import ResponseSequencer, is_out_of_band
 
-
 MAX_OWN_EVENTS = 256
 """Events of ours that an error may still name; services answer within a few."""
 

@@ -167,8 +167,9 @@ def repair_unfinished() -> int:
     left = Session.objects.filter(Q(process__in=gone) | Q(started_at__lt=oldest), ended_at=None)
     closed = 0
     folder = recordings_folder(_config().data_dir)
-    for session in left.annotate(last_ms=Max("items__ended_ms")):
-        _close_left(session, max(session.last_ms or 0, journals_ms(folder, session.id)))
+    for session in left:
+        last_ms = session.items.aggregate(last=Max("ended_ms"))["last"] or 0
+        _close_left(session, max(last_ms, journals_ms(folder, session.id)))
         closed += 1
     archives = repair_recordings(folder, _live)
     for session_id, path in archives.items():
