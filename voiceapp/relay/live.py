@@ -356,7 +356,13 @@ class LiveSession:
         for action in due:
             match action:
                 case actions.SendAudio():
-                    self._to_speaker(action)
+                    samples = self._to_page.feed(action.samples) if self._to_page else action.samples
+                    self._to_speaker(action.index, action.item_id, samples)
+                case actions.EndAudio():
+                    if self._to_page is not None:
+                        samples = self._to_page.feed(b"", last=True)
+                        self._to_page = Transcoder(self._to_page.source, self._to_page.target)
+                        self._to_speaker(action.index, action.item_id, samples)
                 case actions.SendBrowser():
                     self.outbox.put_text(action.text)
                 case actions.SendUpstream():
@@ -381,12 +387,11 @@ class LiveSession:
         if self._page is None and self.outbox.overfull:
             self.outbox.drop_oldest()
 
-    def _to_speaker(self, action: actions.SendAudio) -> None:
-        samples = self._to_page.feed(action.samples) if self._to_page else action.samples
+    def _to_speaker(self, index: int, item_id: str, samples: bytes) -> None:
         self._heard_at = self._loop.time()
-        self.outbox.put_audio(action.index, samples)
+        self.outbox.put_audio(index, samples)
         if self._recorder is not None:
-            self._recorder.assistant(action.item_id, samples, self._now())
+            self._recorder.assistant(item_id, samples, self._now())
 
     def _agree(self, agreed: actions.FormatsAgreed) -> None:
         wanted, given = self.legs, agreed
