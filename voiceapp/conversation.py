@@ -61,6 +61,7 @@ class Conversation:
         self.speech_stopped_ms: float | None = None
         self.latency_ms: dict[str, int] = {}
         self.announced: set[str] = set()
+        self.restoring: set[str] = set()
 
     # -- from the service ---------------------------------------------------------------------------
 
@@ -98,10 +99,11 @@ class Conversation:
     def _session_created(self, event: events.SessionCreated, text: str, now: float) -> list[Action]:
         update = session_config.session_update(self.assistant, self.tools, self.transcription_model)
         history = session_config.history(list(self.items.by_id.values()))
+        self.restoring = {str(create["item"]["id"]) for create in history}
         return [
             to_browser(session_config.without_instructions(codec.to_fields(event))),
             self._own({"type": "session.update", "session": update}, "configure"),
-            *(self._own(item, "history") for item in history),
+            *(self._own(create, "history") for create in history),
         ]
 
     def _session_updated(self, event: events.SessionUpdated, text: str, now: float) -> list[Action]:
@@ -154,10 +156,16 @@ class Conversation:
     # -- items --------------------------------------------------------------------------------------
 
     def _item_added(self, event: events.ConversationItemAdded, text: str, now: float) -> list[Action]:
+        if event.item.get("id") in self.restoring:
+            # The echo of an earlier turn that a new connection was told of; the page has it.
+            return []
         self.items.note(event.item, event.previous_item_id, now)
         return [SendBrowser(text)]
 
     def _item_done(self, event: events.ConversationItemDone, text: str, now: float) -> list[Action]:
+        if event.item.get("id") in self.restoring:
+            self.restoring.remove(event.item["id"])
+            return []
         return [SendBrowser(text), *self.items.done(event.item, event.previous_item_id, now)]
 
     def _item_deleted(self, event: events.ConversationItemDeleted, text: str, now: float) -> list[Action]:

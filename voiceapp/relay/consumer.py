@@ -26,7 +26,7 @@ from voiceapp.protocol.events import Object
 from voiceapp.records import store
 from voiceapp.relay import target as targets
 from voiceapp.relay.live import Ending, Legs, LiveSession
-from voiceapp.relay.registry import registry
+from voiceapp.relay.registry import DRAIN_S, registry
 
 logger = logging.getLogger(__name__)
 
@@ -98,11 +98,6 @@ async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
         error = {"type": "notice", "code": refused.code, "message": refused.message, "level": "error"}
         await send({"type": "websocket.send", "text": to_browser(error).text})
         await send({"type": "websocket.close", "code": refused.close_code, "reason": refused.code})
-    except asyncio.CancelledError:
-        # Daphne sends no lifespan events; a consumer that is cancelled is how it says that it stops.
-        drain = asyncio.get_running_loop().create_task(registry.drain())
-        await asyncio.shield(drain)
-        raise
 
 
 def origin_allowed(scope: Message) -> bool:
@@ -144,6 +139,12 @@ class _Page:
                 await self._farewell(session, sender, *watcher.result())
             elif listener in done:
                 listener.result()
+        except asyncio.CancelledError:
+            # Daphne sends no lifespan events: a consumer that is cancelled is how it says that it stops.
+            if session.attached_to(self):
+                session.end(Ending.DRAIN)
+                await asyncio.shield(asyncio.wait_for(session.finished.wait(), DRAIN_S))
+            raise
         finally:
             session.detach(self)
             for task in tasks:
@@ -175,7 +176,9 @@ class _Page:
             found = registry.find(start.resume.session_id, user_id)
             if found is None:
                 raise _Refused(NOT_FOUND, "session_not_found", "This conversation has ended.")
-            found.attach(self, start.resume.seq)
+            resumed = to_browser(found.resume(self, start.resume.seq))
+            # Before everything that follows, and without a number of its own.
+            await self._send({"type": "websocket.send", "text": resumed.text})
             return found
         try:
             legs = _legs(start.audio)

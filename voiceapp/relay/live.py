@@ -132,7 +132,7 @@ class LiveSession:
         self._page: object | None = None
         self._ending: asyncio.Future[Ending] = self._loop.create_future()
         self.finished = asyncio.Event()
-        self.last_words: str = ""
+        self._cause: VoiceAppError | None = None
 
     # -- life ---------------------------------------------------------------------------------------
 
@@ -153,10 +153,10 @@ class LiveSession:
             self.end(Ending.DRAIN)
             await asyncio.shield(asyncio.ensure_future(self._finish(self._ending.result())))
 
-    def end(self, ending: Ending, words: str = "") -> None:
-        """Ask the session to end; the first cause counts."""
+    def end(self, ending: Ending, error: VoiceAppError | None = None) -> None:
+        """Ask the session to end; the first cause counts. ``error`` says more of it."""
         if not self._ending.done():
-            self.last_words = words or ending.words
+            self._cause = error
             self._ending.set_result(ending)
 
     @property
@@ -169,8 +169,7 @@ class LiveSession:
         now = self._now()
         try:
             self._perform(self.conversation.finish(now))
-            ended = {"type": "session.ended", "reason": ending.reason, "message": self.last_words}
-            self._perform([to_browser(ended)])
+            self._perform([to_browser(self._farewell(ending))])
             if self._upstream is not None:
                 await self._upstream.aclose()
             recording = await self._recorder.aclose() if self._recorder else None
@@ -186,6 +185,15 @@ class LiveSession:
             logger.error("session %s could not be closed in order (%s)", self.id, error.code)
         finally:
             self.finished.set()
+
+    def _farewell(self, ending: Ending) -> Object:
+        cause = self._cause
+        return {
+            "type": "session.ended",
+            "reason": ending.reason,
+            "code": cause.code if cause else ending.reason,
+            "message": cause.message if cause else ending.words,
+        }
 
     async def _keep_time(self) -> None:
         while True:
@@ -226,10 +234,10 @@ class LiveSession:
             self.conversation.disconnected()
             failures += 1
             if not self._announced:
-                self.end(Ending.UPSTREAM_REFUSED, error.message)
+                self.end(Ending.UPSTREAM_REFUSED, error)
                 return
             if failures > RECONNECTS:
-                self.end(Ending.UPSTREAM_LOST, error.message)
+                self.end(Ending.UPSTREAM_LOST, error)
                 return
             self._perform([notice("upstream_reconnecting", "The voice service was lost. Calling it again…")])
             await asyncio.sleep(0.2 * 2**failures)
@@ -287,15 +295,16 @@ class LiveSession:
 
     # -- the page -----------------------------------------------------------------------------------
 
-    def attach(self, page: object, seq: int | None = None) -> None:
-        """A page's socket takes over; ``seq`` is the last message it has, where it comes back."""
+    def attach(self, page: object) -> None:
+        """Let a page's socket take over."""
         self._page = page
         self._heard_at = self._flowing_at = self._loop.time()
-        lost = self.outbox.lost
-        whole = self.outbox.rewind(seq or 0) and not lost
-        if seq is not None:
-            resumed = {"type": "session.resumed", "session_id": str(self.id), "seq": seq, "lost": not whole}
-            self._perform([to_browser(resumed)])
+
+    def resume(self, page: object, seq: int) -> Object:
+        """Let a page come back that has everything up to ``seq``; return ``session.resumed`` for it."""
+        self.attach(page)
+        after, lost = self.outbox.rewind(seq)
+        return {"type": "session.resumed", "seq": after, "session_id": str(self.id), "lost": lost}
 
     def detach(self, page: object) -> None:
         """A page's socket is gone; the session waits for the next one."""

@@ -43,7 +43,6 @@ class Outbox:
         self._next_to_send = 1
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
-        self.lost = False
 
     def put_text(self, text: str) -> None:
         """Queue a JSON object, with its number as ``seq``."""
@@ -70,7 +69,6 @@ class Outbox:
             message = self._messages.popleft()
             self._kept_bytes -= message.size
             self._next_to_send = max(self._next_to_send, message.seq + 1)
-            self.lost = True
 
     def acknowledge(self, seq: int) -> None:
         """The page has everything up to ``seq``."""
@@ -80,16 +78,17 @@ class Outbox:
             self._flight_bytes -= message.size
         self._wake.set()
 
-    def rewind(self, seq: int) -> bool:
-        """A page comes back that has everything up to ``seq``; return whether nothing after it is gone."""
+    def rewind(self, seq: int) -> tuple[int, bool]:
+        """A page comes back that has everything up to ``seq``; send what follows once more.
+
+        Returns the number after which sending goes on, and whether something is missing before that.
+        """
         self._next_to_send = self._next_seq
         self.acknowledge(seq)
         first = self._messages[0].seq if self._messages else self._next_seq
         self._next_to_send = first
         self._flight_bytes = 0
-        whole = seq + 1 >= first and seq < self._next_seq
-        self.lost = False
-        return whole
+        return first - 1, first - 1 != seq
 
     async def due(self) -> Message:
         """Wait for the next message that may be sent now; it counts as sent."""
