@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Run the app's commands, such as ``up``, ``test`` and ``talk``.
+"""Run the app's commands.
 
-``up`` and ``test`` need nothing but Python: they make ``.venv`` here, unless a virtual environment is
-active, and install the locked packages into it, again only when the lock has changed.
+``up`` and ``test`` need nothing but Python: they make ``.venv`` here, unless a virtual environment is active,
+and install the locked packages into it, again only when the lock has changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 LOCKS = {"up": "requirements.lock", "test": "requirements-test.lock"}
-STAMP = "voiceapp-installed.json"
 
 
 def main() -> None:
@@ -45,10 +44,9 @@ def main() -> None:
 
 def install(folder: Path, python: Path, lock: str) -> None:
     """Make the environment where it is missing, and install ``lock`` where it changed since the last time."""
-    wanted = hashlib.sha256((ROOT / lock).read_bytes()).hexdigest()
-    stamp = folder / STAMP
+    stamp = folder / "voiceapp-installed.json"
     done = json.loads(stamp.read_text()) if stamp.exists() else {}
-    if python.exists() and done.get(lock) == wanted:
+    if python.exists() and done.get(lock) == digest(lock):
         return
     # Without a stamp our own environment may be half made: making it again completes it.
     if not python.exists() or (folder == ROOT / ".venv" and not done):
@@ -61,7 +59,14 @@ def install(folder: Path, python: Path, lock: str) -> None:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
     if subprocess.call([*pip, "--require-hashes", "-r", str(ROOT / lock)]):
         sys.exit("The packages could not be installed; the lines above say why.")
-    stamp.write_text(json.dumps({**done, lock: wanted}))
+    # The lock for tests holds all that the other one holds.
+    fresh = {name: digest(name) for name in (LOCKS.values() if lock == LOCKS["test"] else [lock])}
+    stamp.write_text(json.dumps({**done, **fresh}))
+
+
+def digest(lock: str) -> str:
+    """Return what changes whenever the lock changes."""
+    return hashlib.sha256((ROOT / lock).read_bytes()).hexdigest()
 
 
 def run(arguments: list[str]) -> None:

@@ -16,7 +16,7 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
 from voiceapp.records.inert import inert
-from voiceapp.records.models import Assistant, Session
+from voiceapp.records.models import Assistant, Response, Session
 from voiceapp.records.transcript import lines
 from voiceapp.records.usage import totals
 
@@ -126,7 +126,7 @@ class SessionAdmin(_SessionAdmin):
     @admin.display(description="assistant", ordering="assistant__name")
     def who(self, session: Session) -> str:
         """Show the assistant's name at the time."""
-        return format_html("<bdi>{}</bdi>", inert(session.assistant_name))
+        return format_html("<bdi>{}</bdi>", session.assistant_name)
 
     @admin.display(description="duration", ordering="duration_ms")
     def length(self, session: Session) -> str:
@@ -165,12 +165,28 @@ class SessionAdmin(_SessionAdmin):
             "length": clock(session.duration_ms),
             "ending": self.ending(session),
             "lines": [(clock(line.started_ms), line) for line in lines(session, system=True)],
-            "responses": list(session.responses.all()),
+            "responses": [_answer(response) for response in session.responses.all()],
             "tool_calls": [_shown(call) for call in session.tool_calls.all().values()],
-            "usage": totals(session.responses.values_list("usage", flat=True)),
+            "usage": {
+                inert(name): count
+                for name, count in totals(session.responses.values_list("usage", flat=True)).items()
+            },
             "configuration": inert(json.dumps(session.configuration, indent=2, ensure_ascii=False)),
         }
         return TemplateResponse(request, "admin/records/session/change_form.html", context)
+
+
+def _answer(response: Response) -> dict[str, Any]:
+    details = response.status_details or {}
+    error = details.get("error")
+    reason = details.get("reason") or (error.get("code") if isinstance(error, dict) else "")
+    return {
+        "id": inert(response.response_id),
+        "status": inert(response.status),
+        "reason": inert(str(reason or "")),
+        "latency_ms": response.latency_ms,
+        "tokens": (response.usage or {}).get("total_tokens"),
+    }
 
 
 def _shown(call: Mapping[str, Any]) -> dict[str, Any]:

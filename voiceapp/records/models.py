@@ -154,7 +154,7 @@ class Session(models.Model):
         """
         words = " ".join(inert(getattr(self, "first_words", None) or "").split())
         if not words:
-            return inert(self.assistant_name)
+            return self.assistant_name
         return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1].rstrip()}…"
 
     @property
@@ -169,8 +169,8 @@ class Session(models.Model):
 
     @property
     def assistant_name(self) -> str:
-        """The assistant's name when the session began."""
-        return str(self.configuration.get("name", "")) if isinstance(self.configuration, dict) else ""
+        """The assistant's name when the session began, inert but for markup."""
+        return inert(str(self.configuration.get("name", ""))) if isinstance(self.configuration, dict) else ""
 
     def assistant_config(self) -> AssistantConfig:
         """Return the configuration that the session ran with."""
