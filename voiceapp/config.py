@@ -166,8 +166,7 @@ class VoiceConfig:
         address = urlsplit(self.azure_endpoint)
         if address.scheme not in ("https", "wss", "http", "ws") or not address.hostname:
             found.append(("AZURE_OPENAI_ENDPOINT", "is not an https:// or wss:// address",
-                          "Copy the endpoint from the resource's page, such as "
-                          "https://NAME.openai.azure.com."))  # fmt: skip
+                          "Copy it from the resource's page, such as https://NAME.openai.azure.com."))  # fmt: skip
         elif address.scheme in ("http", "ws") and address.hostname not in ("localhost", "127.0.0.1", "::1"):
             found.append(("AZURE_OPENAI_ENDPOINT", "would send the key in the clear",
                           "Use https:// or wss://."))  # fmt: skip
@@ -176,8 +175,7 @@ class VoiceConfig:
                           "Name the realtime deployment, such as gpt-realtime."))  # fmt: skip
         if _looks_like_a_model(self.azure_transcription_deployment):
             found.append(("AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT", "looks like a model's name",
-                          "Azure wants the name of a deployment of that model; if your deployment really "
-                          "has this name, silence this check."))  # fmt: skip
+                          "Azure wants a deployment's name; if yours really is called so, silence this check."))  # fmt: skip
         return found
 
 
