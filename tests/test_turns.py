@@ -125,9 +125,7 @@ def test_low_eagerness_waits_longer_than_high() -> None:
 def test_marks_always_alternate_and_never_go_back(
     probabilities: list[float], wait_ms: int, padding_ms: int, threshold: float
 ) -> None:
-    settings = TurnSettings(
-        threshold=threshold, silence_duration_ms=wait_ms, prefix_padding_ms=padding_ms
-    )
+    settings = TurnSettings(threshold=threshold, silence_duration_ms=wait_ms, prefix_padding_ms=padding_ms)
     floor, open_since, paused = 0, None, False
     for mark in run(TurnDetector(settings), probabilities):
         match mark:
