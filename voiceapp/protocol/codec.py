@@ -28,6 +28,7 @@ from voiceapp.protocol.events import (
 
 _AUDIO_DELTA = msgspec.json.Decoder(ResponseOutputAudioDelta)
 _AUDIO_DELTA_MARK = f'"{ResponseOutputAudioDelta.type_name()}"'
+_AUDIO_DELTA_MARK_BYTES = _AUDIO_DELTA_MARK.encode()
 _OBJECT = msgspec.json.Decoder(Object)
 _KNOWN: dict[type[Event], frozenset[str]] = {
     cls: frozenset({"type", *cls.__struct_encode_fields__})
@@ -54,7 +55,11 @@ def decode_fields(data: str | bytes) -> Object:
 
 def decode_server(data: str | bytes) -> Event | UnknownEvent:
     """Decode what a service sent (GA names and shapes)."""
-    if isinstance(data, str) and data.find(_AUDIO_DELTA_MARK, 0, 200) >= 0:
+    if isinstance(data, str):
+        found = data.find(_AUDIO_DELTA_MARK, 0, 200)
+    else:
+        found = data.find(_AUDIO_DELTA_MARK_BYTES, 0, 200)
+    if found >= 0:
         # Nine of ten server events on a live call are these, so they skip the generic mapping.
         try:
             return _AUDIO_DELTA.decode(data)

@@ -83,7 +83,7 @@ class ConversationItemCreate(ClientEvent, frozen=True, kw_only=True, tag="conver
     """``previous_item_id``: ``"root"`` puts the item first, ``None`` or nothing last."""
 
     item: Object
-    previous_item_id: str | None | UnsetType = UNSET
+    previous_item_id: str | UnsetType | None = UNSET
 
 
 class ConversationItemRetrieve(ClientEvent, frozen=True, kw_only=True, tag="conversation.item.retrieve"):
@@ -103,11 +103,11 @@ class ConversationItemDelete(ClientEvent, frozen=True, kw_only=True, tag="conver
 
 
 class ResponseCreate(ClientEvent, frozen=True, kw_only=True, tag="response.create"):
-    response: Object | None | UnsetType = UNSET
+    response: Object | UnsetType | None = UNSET
 
 
 class ResponseCancel(ClientEvent, frozen=True, kw_only=True, tag="response.cancel"):
-    response_id: str | None | UnsetType = UNSET
+    response_id: str | UnsetType | None = UNSET
 
 
 # -- server events: session and errors ------------------------------------------------------------------
@@ -146,17 +146,17 @@ class ConversationCreated(ServerEvent, frozen=True, kw_only=True, tag="conversat
 
 class ConversationItemAdded(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.added"):
     item: Object
-    previous_item_id: str | None | UnsetType = UNSET
+    previous_item_id: str | UnsetType | None = UNSET
 
 
 class ConversationItemCreated(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.created"):
     item: Object
-    previous_item_id: str | None | UnsetType = UNSET
+    previous_item_id: str | UnsetType | None = UNSET
 
 
 class ConversationItemDone(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.done"):
     item: Object
-    previous_item_id: str | None | UnsetType = UNSET
+    previous_item_id: str | UnsetType | None = UNSET
 
 
 class ConversationItemRetrieved(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.retrieved"):
@@ -217,7 +217,7 @@ class ConversationItemInputAudioTranscriptionFailed(
 
 class InputAudioBufferCommitted(ServerEvent, frozen=True, kw_only=True, tag="input_audio_buffer.committed"):
     item_id: str
-    previous_item_id: str | None | UnsetType = UNSET
+    previous_item_id: str | UnsetType | None = UNSET
 
 
 class InputAudioBufferCleared(ServerEvent, frozen=True, kw_only=True, tag="input_audio_buffer.cleared"):
@@ -414,9 +414,9 @@ class ChatCompletionChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     created: int
     model: str
     object: str
-    usage: Object | None | UnsetType = UNSET
+    usage: Object | UnsetType | None = UNSET
     prompt_filter_results: list[Object] | UnsetType = UNSET
-    system_fingerprint: str | None | UnsetType = UNSET
+    system_fingerprint: str | UnsetType | None = UNSET
     extra: Object = msgspec.field(default_factory=dict, name=EXTRA)
 
 
