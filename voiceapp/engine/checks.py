@@ -255,8 +255,7 @@ def _tool_name(value: Any, path: str) -> str:
 def tool_choice(value: Any, path: str) -> Any:
     """Check ``tool_choice``: a mode, or ``{"type": "function", "name": …}``."""
     if isinstance(value, dict):
-        choice = fields({"type": one_of("function"), "name": text()}, required=["type", "name"])(value, path)
-        return choice
+        return fields({"type": one_of("function"), "name": text()}, required=["type", "name"])(value, path)
     return one_of("none", "auto", "required")(value, path)
 
 

@@ -46,6 +46,7 @@ class Item:
 
     @property
     def id(self) -> str:
+        """The item's id."""
         return str(self.fields["id"])
 
     @property

@@ -6,6 +6,7 @@ another into pieces that can only be appended.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Final
 
@@ -106,9 +107,7 @@ class Ear:
             for window in self._windows
             if start_ms <= window.start_ms < end_ms and window.probability >= _SPEECH
         ]
-        runs = sum(
-            1 for first, second in zip(spoken, spoken[1:], strict=False) if second - first == WINDOW_MS
-        )
+        runs = sum(1 for first, second in itertools.pairwise(spoken) if second - first == WINDOW_MS)
         if len(spoken) < _LEAST_SPEECH_WINDOWS or not runs:
             return None
         first, last = spoken[0], spoken[-1] + WINDOW_MS

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from voiceapp.engine import thinking
 from voiceapp.engine.detect import WINDOW_SAMPLES, Detector, DetectorModel
 from voiceapp.engine.pool import InferencePool
 from voiceapp.engine.recognise import RATE_HZ, Recogniser
@@ -81,8 +82,9 @@ async def ready() -> Models:
 
 
 async def aclose() -> None:
-    """End the inference threads and forget the models; ``start`` may be called again."""
+    """End the inference threads and forget models and provider; ``start`` may be called again."""
     global _loading
+    await thinking.aclose()
     with _lock:
         future, _loading = _loading, None
     if future is None:

@@ -100,7 +100,7 @@ def _job(work: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[Callable[[
             return
         try:
             result = work(*arguments)
-        except BaseException as error:  # noqa: BLE001 - handed to whoever awaits the job
+        except BaseException as error:
             future.set_exception(error)
         else:
             future.set_result(result)

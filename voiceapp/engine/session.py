@@ -230,6 +230,11 @@ class EngineSession:
         return self._turn_item_id
 
     @property
+    def transcribes(self) -> bool:
+        """Whether the client is told what the user says."""
+        return self._config.transcribes
+
+    @property
     def may_reply(self) -> bool:
         """Whether the end of the turn in progress will start a reply at once."""
         turns = self._config.turns
@@ -251,23 +256,23 @@ class EngineSession:
 
     def transcript_final(self, item_id: str, transcript: str) -> list[Action]:
         """All of the user's words are known."""
-        if item := self._hear(item_id, transcript):
-            if self._config.transcribes:
-                item.fields["content"][0]["transcript"] = transcript
-                heard, said = audio_tokens(item.audio_ms, spoken=False), text_tokens(transcript)
-                self._emit(
-                    ev.ConversationItemInputAudioTranscriptionCompleted,
-                    item_id=item_id,
-                    content_index=0,
-                    transcript=transcript,
-                    usage={
-                        "type": "tokens",
-                        "total_tokens": heard + said,
-                        "input_tokens": heard,
-                        "input_token_details": {"text_tokens": 0, "audio_tokens": heard},
-                        "output_tokens": said,
-                    },
-                )
+        item = self._hear(item_id, transcript)
+        if item is not None and self._config.transcribes:
+            item.fields["content"][0]["transcript"] = transcript
+            heard, said = audio_tokens(item.audio_ms, spoken=False), text_tokens(transcript)
+            self._emit(
+                ev.ConversationItemInputAudioTranscriptionCompleted,
+                item_id=item_id,
+                content_index=0,
+                transcript=transcript,
+                usage={
+                    "type": "tokens",
+                    "total_tokens": heard + said,
+                    "input_tokens": heard,
+                    "input_token_details": {"text_tokens": 0, "audio_tokens": heard},
+                    "output_tokens": said,
+                },
+            )
         self._responder.start_waiting()
         return self._take()
 
@@ -356,7 +361,7 @@ class EngineSession:
 
     # -- sending ----------------------------------------------------------------------------------------
 
-    def _emit(self, kind: type[ev.Event], **fields: Any) -> None:
+    def _emit(self, kind: type[ev.ServerEvent], **fields: Any) -> None:
         self._out.append(Send(kind(event_id=self._new_id("event"), **fields)))
 
     def _error(self, code: str, message: str, param: str | None, client_event_id: str | None) -> None:

@@ -107,6 +107,11 @@ class TurnDetector:
         """Whether a turn is open."""
         return self._speaking
 
+    @property
+    def prefix_padding_ms(self) -> int:
+        """How much audio before speech belongs to a turn."""
+        return self._settings.prefix_padding_ms
+
     def configure(self, settings: TurnSettings) -> None:
         """Change the settings; an open turn goes on under the new ones."""
         self._settings = settings

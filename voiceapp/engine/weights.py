@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import onnxruntime as ort
 
 from voiceapp.errors import VoiceAppError
 
@@ -44,6 +43,8 @@ class WeightFile:
 
 def open_model(content: bytes, *, threads: int = 1) -> Any:
     """Return an onnxruntime session on the CPU that does not spin while it waits."""
+    # Without type information the package is Any; importing it so keeps that in one place.
+    ort: Any = importlib.import_module("onnxruntime")
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

@@ -10,13 +10,35 @@ from typing import Final
 _SMALL: Final = {
     word: value
     for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen".split()
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
     )
 }
 _TENS: Final = {
     word: value * 10
-    for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
+    for value, word in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2
+    )
 }
 _SCALES: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
 _TOKEN: Final = re.compile(r"\d[\d,]*(?:\.\d+)?|[a-z]+|[-+*/x×÷^()%]", re.IGNORECASE)
@@ -85,7 +107,7 @@ def _number(tokens: list[str], start: int) -> tuple[float | None, int]:
         return value, index
     if token not in _SMALL and token not in _TENS and token not in ("hundred", "thousand", "a"):
         return None, start
-    if token == "a" and (start + 1 >= len(tokens) or tokens[start + 1].lower() not in ("hundred", *_SCALES)):
+    if tokens[start].lower() == "a" and (start + 1 >= len(tokens) or tokens[start + 1].lower() not in ("hundred", *_SCALES)):
         return None, start
     return _number_in_words(tokens, start)
 

@@ -11,9 +11,58 @@ README: Final = Path(__file__).resolve().parents[2] / "README.md"
 
 _WORD: Final = re.compile(r"[a-z]+")
 _STOP: Final = frozenset(
-    "a about an and app application are can could do does for from have how i in is it its me my of on or "
-    "please product should tell that the this to use voice voiceapp was what when where which who why will "
-    "with work works would you your".split()
+    [
+        "a",
+        "about",
+        "an",
+        "and",
+        "app",
+        "application",
+        "are",
+        "can",
+        "could",
+        "do",
+        "does",
+        "for",
+        "from",
+        "have",
+        "how",
+        "i",
+        "in",
+        "is",
+        "it",
+        "its",
+        "me",
+        "my",
+        "of",
+        "on",
+        "or",
+        "please",
+        "product",
+        "should",
+        "tell",
+        "that",
+        "the",
+        "this",
+        "to",
+        "use",
+        "voice",
+        "voiceapp",
+        "was",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "why",
+        "will",
+        "with",
+        "work",
+        "works",
+        "would",
+        "you",
+        "your",
+    ]
 )
 _MOST_CHARACTERS: Final = 420
 

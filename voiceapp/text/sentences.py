@@ -8,7 +8,33 @@ from typing import Final
 _END: Final = re.compile(r"""[.!?…]+["'”’)\]]*(?=\s)|\n""")
 _CLAUSE: Final = re.compile(r"[,;:—](?=\s)")
 _ABBREVIATIONS: Final = frozenset(
-    "mr mrs ms dr prof sr jr st vs etc e.g i.e approx no vol fig inc ltd co dept est a.m p.m u.s u.k".split()
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "sr",
+        "jr",
+        "st",
+        "vs",
+        "etc",
+        "e.g",
+        "i.e",
+        "approx",
+        "no",
+        "vol",
+        "fig",
+        "inc",
+        "ltd",
+        "co",
+        "dept",
+        "est",
+        "a.m",
+        "p.m",
+        "u.s",
+        "u.k",
+    ]
 )
 # A first sentence longer than this is begun at a comma: the listener waits for it.
 _EAGER_CHARACTERS: Final = 60

@@ -12,9 +12,75 @@ from voiceapp.text.provider import Tool
 
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _STOP: Final = frozenset(
-    "a an and are as at be by can could do does for from get give have how i in is it its let like me my of on "
-    "or please s set so tell that the their there this to up use used using want was we what when which will "
-    "with would you your going name value current user function tool returns return specific given".split()
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "can",
+        "could",
+        "do",
+        "does",
+        "for",
+        "from",
+        "get",
+        "give",
+        "have",
+        "how",
+        "i",
+        "in",
+        "is",
+        "it",
+        "its",
+        "let",
+        "like",
+        "me",
+        "my",
+        "of",
+        "on",
+        "or",
+        "please",
+        "s",
+        "set",
+        "so",
+        "tell",
+        "that",
+        "the",
+        "their",
+        "there",
+        "this",
+        "to",
+        "up",
+        "use",
+        "used",
+        "using",
+        "want",
+        "was",
+        "we",
+        "what",
+        "when",
+        "which",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+        "going",
+        "name",
+        "value",
+        "current",
+        "user",
+        "function",
+        "tool",
+        "returns",
+        "return",
+        "specific",
+        "given",
+    ]
 )
 _NAME_WEIGHT: Final = 3.0
 _DESCRIPTION_WEIGHT: Final = 1.0
@@ -23,17 +89,42 @@ _PARAMETER_WEIGHT: Final = 0.75
 _ENOUGH: Final = 3.0
 
 _PLACE: Final = frozenset(
-    "city location place town country region where destination address station area".split()
+    [
+        "city",
+        "location",
+        "place",
+        "town",
+        "country",
+        "region",
+        "where",
+        "destination",
+        "address",
+        "station",
+        "area",
+    ]
 )
-_ORIGIN: Final = frozenset("origin from source start departure".split())
-_TARGET: Final = frozenset("destination to target recipient end arrival".split())
+_ORIGIN: Final = frozenset(["origin", "from", "source", "start", "departure"])
+_TARGET: Final = frozenset(["destination", "to", "target", "recipient", "end", "arrival"])
 _TEXT: Final = frozenset(
-    "query text message note question content prompt search description body title task".split()
+    [
+        "query",
+        "text",
+        "message",
+        "note",
+        "question",
+        "content",
+        "prompt",
+        "search",
+        "description",
+        "body",
+        "title",
+        "task",
+    ]
 )
-_PERSON: Final = frozenset("name person recipient contact user who".split())
+_PERSON: Final = frozenset(["name", "person", "recipient", "contact", "user", "who"])
 _NEGATION: Final = re.compile(r"\b(?:off|not|no|don't|do not|stop|disable|without|never)\b", re.I)
 _UNIT_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-_DAYS: Final = "monday tuesday wednesday thursday friday saturday sunday".split()
+_DAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _CAPITALISED: Final = r"((?:[A-Z][\w'’-]*)(?:\s+(?:of|de|the)?\s*[A-Z][\w'’-]*)*)"
 
 
