@@ -70,7 +70,8 @@ def text(longest: int | None = None) -> Check:
         if longest is not None and len(value) > longest:
             raise refuse(
                 "string_above_max_length",
-                f"Invalid '{path}': string too long. Expected a string with maximum length {longest}, but got a "
+                f"Invalid '{path}': string too long. Expected a string with maximum length {longest}, "
+                "but got a "
                 f"string with length {len(value)} instead.",
                 path,
             )
@@ -96,13 +97,15 @@ def number(low: float, high: float, *, whole: bool = False) -> Check:
         if not low <= value:
             raise refuse(
                 f"{kind}_below_min_value",
-                f"Invalid '{path}': {kind} below minimum value. Expected a value >= {low:g}, but got {value} instead.",
+                f"Invalid '{path}': {kind} below minimum value. Expected a value >= {low:g}, but got "
+                f"{value} instead.",
                 path,
             )
         if not value <= high:
             raise refuse(
                 f"{kind}_above_max_value",
-                f"Invalid '{path}': {kind} above maximum value. Expected a value <= {high:g}, but got {value} instead.",
+                f"Invalid '{path}': {kind} above maximum value. Expected a value <= {high:g}, but got "
+                f"{value} instead.",
                 path,
             )
         return value
@@ -217,7 +220,8 @@ def tools(value: Any, path: str) -> list[dict[str, Any]]:
     if len(value) > MOST_TOOLS:
         raise refuse(
             "array_above_max_length",
-            f"Invalid '{path}': array too long. Expected an array with maximum length {MOST_TOOLS}, but got an array "
+            f"Invalid '{path}': array too long. Expected an array with maximum length {MOST_TOOLS}, "
+            "but got an array "
             f"with length {len(value)} instead.",
             path,
         )
@@ -265,7 +269,8 @@ def metadata(value: Any, path: str) -> dict[str, str]:
     if len(pairs) > _MOST_METADATA:
         raise refuse(
             "object_above_max_properties",
-            f"Invalid '{path}': too many properties. Expected at most {_MOST_METADATA}, but got {len(pairs)}.",
+            f"Invalid '{path}': too many properties. Expected at most {_MOST_METADATA}, but got "
+            f"{len(pairs)}.",
             path,
         )
     for key, inner in pairs.items():

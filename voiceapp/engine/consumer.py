@@ -1,7 +1,7 @@
 """The engine's sockets: ``/openai/v1/realtime`` (GA) and ``/openai/realtime`` (preview).
 
-A plain ASGI application: a message of audio is handed to the session without Channels' dispatch, which costs a
-hop to another thread each.
+A plain ASGI application: messages reach the session without Channels' dispatch, which costs a hop to another
+thread for each.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ def _authorise(headers: dict[str, str], query: dict[str, str], subprotocols: Any
         raise _Refusal(
             401,
             "invalid_api_key" if matches else "missing_api_key",
-            "Access denied: give the engine's key as api-key header, as Bearer token or as api-key parameter.",
+            "Access denied: give the engine's key as api-key header, as Bearer token or as api-key "
+            "parameter.",
         )
 
 

@@ -1,4 +1,4 @@
-"""The conversation's items as the engine keeps them: their order, their audio, and what of it is left. Pure."""
+"""The conversation's items as the engine keeps them: order, words, and what audio is left. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TimedWord:
 class Item:
     """One item. ``fields`` is what the client sees, without audio.
 
-    ``heard_text`` is what a user said even where the client wants no transcript; ``None`` means not known yet.
+    ``heard_text`` is what a user said, even where the client wants no transcript; ``None``: not known yet.
     """
 
     fields: Object

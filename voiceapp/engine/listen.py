@@ -1,7 +1,7 @@
-"""What one session's microphone brought: samples at 16 kHz on the buffer's clock, and where speech is in them.
+"""What a microphone brought: samples at 16 kHz on the buffer's clock, and where speech is in them.
 
-``Ear`` belongs to one stream and is used by one thread at a time. ``Captions`` turns decodings that revise one
-another into pieces that can only be appended.
+``Ear`` belongs to one stream and is used by one thread at a time. ``Captions`` turns decodings that revise
+one another into pieces that can only be appended.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Ear:
         return max(start_ms, first - PRE_ROLL_MS), min(end_ms, last + TAIL_MS)
 
     def cut_point(self, start_ms: int, end_ms: int) -> int | None:
-        """Return where speech of more than ``SEGMENT_MS`` may best be divided, or ``None`` if it is shorter."""
+        """Return where speech of more than ``SEGMENT_MS`` is best divided, ``None`` if it is shorter."""
         if end_ms - start_ms <= SEGMENT_MS:
             return None
         limit = start_ms + SEGMENT_MS
@@ -131,8 +131,8 @@ class Ear:
 class Captions:
     """Words of one turn as pieces to append, from decodings of more and more of its audio.
 
-    A word is given out once a further word follows it, or once two decodings agree on it. What was given out is
-    never taken back; where a later decoding contradicts it, the rest waits for the final transcript.
+    A word is given out once a further word follows it, or once two decodings agree on it. What was given out
+    is never taken back; where a later decoding contradicts it, the rest waits for the final transcript.
     """
 
     def __init__(self) -> None:

@@ -81,6 +81,14 @@ async def ready() -> Models:
     return await asyncio.shield(asyncio.wrap_future(future))
 
 
+def wait() -> Models:
+    """Block until the models are loaded; for threads and commands, never for the event loop."""
+    start()
+    future = _loading
+    assert future is not None
+    return future.result()
+
+
 async def aclose() -> None:
     """End the inference threads and forget models and provider; ``start`` may be called again."""
     global _loading

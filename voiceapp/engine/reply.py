@@ -1,7 +1,7 @@
 """Making one reply: the provider thinks, the voice speaks sentence by sentence, the delivery is paced.
 
-A reply may be made before it is known whether it will be wanted: it then waits, with its first sentences ready,
-until it is delivered or dropped.
+A reply may be made before it is known whether it will be wanted: it then waits, with its first sentences
+ready, until it is delivered or dropped.
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ class Responder:
         if shape.in_conversation and self._main is not None:
             raise checks.refuse(
                 "conversation_already_has_active_response",
-                f"Conversation already has an active response in progress: {self._main.id}. Wait until the response "
+                f"Conversation already has an active response in progress: {self._main.id}. Wait "
+                "until the response "
                 "is finished before creating a new one.",
                 None,
             )

@@ -355,7 +355,7 @@ class EngineSession:
     # -- replies ----------------------------------------------------------------------------------------
 
     def reply_brought(self, response_id: str, fact: ReplyFact) -> list[Action]:
-        """The provider or the voice brought something; what comes for a response that has ended is dropped."""
+        """The provider or the voice brought something; it is dropped where the response has ended."""
         self._responder.take(response_id, fact)
         return self._take()
 

@@ -12,7 +12,8 @@ from voiceapp.engine.turns import TurnSettings
 Object = dict[str, Any]
 
 DEFAULT_INSTRUCTIONS: Final = (
-    "You are a friendly voice assistant. Speak naturally, keep your answers short, and say so when you do not know "
+    "You are a friendly voice assistant. Speak naturally, keep your answers short, and say so when "
+    "you do not know "
     "something or cannot do it."
 )
 
@@ -141,7 +142,7 @@ class SessionConfig:
         return copy.deepcopy(self._session)
 
     def update(self, change: Object, *, audio_was_spoken: bool) -> None:
-        """Merge ``change`` into the settings; raise ``ProtocolError`` and change nothing where it is wrong."""
+        """Merge ``change`` in; where it is wrong raise ``ProtocolError`` and change nothing."""
         if "type" not in change:
             raise checks.missing("session.type")
         if change["type"] == "transcription":

@@ -1,7 +1,7 @@
 """The voice: text to speech with the time of every word.
 
-``Voice`` is what the engine needs of a voice; ``HibariVoice`` is the one that ships. It reads one sentence at a
-time; the durations that its network predicts per phoneme give the words' times.
+``Voice`` is what the engine needs of a voice; ``HibariVoice`` is the one that ships. It reads one sentence
+at a time; the durations that its network predicts per phoneme give the words' times.
 """
 
 from __future__ import annotations

@@ -1,40 +1,43 @@
 """The built-in brain: honest, deterministic, and small.
 
 It is no language model. It greets, remembers a name, tells the time and the date, does sums, counts, repeats,
-tells jokes and stories, answers about this product from its README, calls the session's tools by matching words,
-and says plainly what it cannot do. ``instructions`` bind it only in what it can: its name, brevity, language.
+tells jokes and stories, answers about this product from its README, calls the session's tools by matching
+words, and says plainly what it cannot do. ``instructions`` bind it only in what it can: its name, brevity,
+language.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from voiceapp.text import numbers, repertoire
+from voiceapp.text import numbers, repertoire, tool_talk
 from voiceapp.text.product import ProductGuide
-from voiceapp.text.provider import (
-    CallArguments,
-    Called,
-    CallFinished,
-    CallStarted,
-    Delta,
-    Finished,
-    ReplyRequest,
-    Returned,
-    Said,
-    TextDelta,
-)
-from voiceapp.text.tool_matching import Match, match_tool, placeholder
+from voiceapp.text.provider import Delta, Finished, ReplyRequest, Said, TextDelta
+from voiceapp.text.tool_matching import Match, match_tool
 
-_ARGUMENT_PIECE: Final = 16
 _MOST_COUNTED: Final = 100
 _LONGEST_ECHO: Final = 120
+_OTHER_LANGUAGE: Final = re.compile(
+    r"\b(?:in|speak|only)\s+(German|French|Spanish|Italian|Portuguese|Dutch|Polish|Chinese|Japanese|Korean|Arabic"
+    r"|Hindi|Russian|Turkish|Swedish)\b"
+)
+# What people ask for most, and why this brain has no answer.
+_REASONS: Final = (
+    (r"\b(?:weather|forecast|rain|temperature)\b", "I have no connection to a weather service."),
+    (r"\b(?:train|bus|flight|plane)s?\b", "I have no timetables."),
+    (r"\b(?:timer|alarm|remind|reminder)\b", "I cannot set timers or reminders."),
+    (r"\b(?:news|stocks?|score)\b", "I have no connection to the news."),
+    (r"\b(?:capital|population|country|president|history)\b", "I know no geography and no history."),
+    (r"\b(?:call|email|message|text) (?!me\b)\w+", "I cannot send messages."),
+    (r"\b(?:music|song|sing)\b", "I have only a speaking voice."),
+)
 _I_CAN: Final = (
-    "I can tell you the time and the date, do sums, count, remember your name, repeat what you say, tell a joke "
+    "I can tell you the time and the date, do sums, count, remember your name, repeat what you say, "
+    "tell a joke "
     "or a story, and explain this application."
 )
 
@@ -80,16 +83,16 @@ class Brain:
     def think(self, request: ReplyRequest) -> Iterator[Delta]:
         """Return the whole reply; the same request always gets the same one within a minute."""
         turn = _turn(request, self._clock())
-        fresh = _fresh_results(request)
+        fresh = tool_talk.fresh_results(request)
         if not fresh:
             match = _wanted_tool(turn)
             if isinstance(match, Match):
-                yield from _call(match, request)
+                yield from tool_talk.call(match, request)
                 yield Finished()
                 return
             text = match or self._answer(turn)
         else:
-            text = _tell_results(fresh, request)
+            text = tool_talk.tell_results(fresh, request)
         for piece in re.findall(r"\S+\s*", _brief(text, request.instructions)):
             yield TextDelta(piece)
         yield Finished()
@@ -122,17 +125,6 @@ def _turn(request: ReplyRequest, now: dt.datetime) -> _Turn:
     text = last.text.strip() if last and last.role == "user" else ""
     said = re.sub(r"[^\w\s'.+*/^%-]", " ", text.lower().replace("’", "'"))
     return _Turn(text, " ".join(said.split()), request, now)
-
-
-def _fresh_results(request: ReplyRequest) -> list[Returned]:
-    """Return the tool results at the end of the history, which nobody has told the user yet."""
-    fresh: list[Returned] = []
-    for item in reversed(request.history):
-        if isinstance(item, Returned):
-            fresh.append(item)
-        elif not isinstance(item, Called):
-            break
-    return fresh[::-1]
 
 
 def _my_name(instructions: str) -> str | None:
@@ -175,7 +167,8 @@ def _wanted_tool(turn: _Turn) -> Match | str | None:
     if not match.fits or not turn.text:
         return None
     if match.missing:
-        return f"I can do that, but I need to know one more thing. What is the {_words(match.missing[0])}?"
+        missing = tool_talk.spoken_name(match.missing[0])
+        return f"I can do that, but I need to know one more thing. What is the {missing}?"
     return match
 
 
@@ -190,61 +183,6 @@ def _with_question(turn: _Turn) -> str:
     ):
         return f"{turn.earlier[-1].rstrip(' .?!')} for {turn.text}" if turn.earlier else turn.text
     return turn.text
-
-
-def _call(match: Match, request: ReplyRequest) -> Iterator[Delta]:
-    properties = match.tool.parameters.get("properties", {})
-    arguments = dict(match.arguments)
-    for name in match.missing:
-        arguments[name] = placeholder(properties.get(name, {}))
-    number = sum(isinstance(item, Called) for item in request.history)
-    yield CallStarted(0, f"call_{number}", match.tool.name)
-    text = json.dumps(arguments)
-    for start in range(0, len(text), _ARGUMENT_PIECE):
-        yield CallArguments(0, text[start : start + _ARGUMENT_PIECE])
-    yield CallFinished(0)
-
-
-def _tell_results(results: list[Returned], request: ReplyRequest) -> str:
-    names = {item.call_id: item.name for item in request.history if isinstance(item, Called)}
-    sentences = []
-    for result in results:
-        name = _words(names.get(result.call_id, "the tool"))
-        try:
-            value = json.loads(result.output)
-        except ValueError:
-            value = result.output
-        sentences.append(_tell(name, value))
-    return " ".join(sentences)
-
-
-def _tell(name: str, value: Any) -> str:
-    if isinstance(value, dict) and "error" in value:
-        return f"I am sorry, {name} did not work: {_plain(value['error'])}."
-    if isinstance(value, dict):
-        facts = [f"{_words(key)} is {_plain(inner)}" for key, inner in value.items()]
-        listed = ", ".join(facts[:-1]) + (" and " if facts[:-1] else "") + facts[-1] if facts else "done"
-        return f"Here is what {name} says: {listed}."
-    plain = _plain(value)
-    return plain if plain.endswith((".", "!", "?")) else f"{name.capitalize()} says: {plain}."
-
-
-def _plain(value: Any) -> str:
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case None:
-            return "nothing"
-        case list():
-            return ", ".join(_plain(inner) for inner in value[:5]) or "nothing"
-        case dict():
-            return ", ".join(f"{_words(key)} {_plain(inner)}" for key, inner in list(value.items())[:5])
-        case _:
-            return str(value).strip()
-
-
-def _words(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_\-]+", " ", name).strip().lower()
 
 
 # -- skills ---------------------------------------------------------------------------------------------
@@ -313,12 +251,10 @@ def _opening(turn: _Turn) -> str:
 
 def _language(instructions: str) -> str:
     """Own up where the instructions ask for a language that the voice does not have."""
-    found = re.search(
-        r"\b(?:in|speak|answer in|reply in|only)\s+(German|French|Spanish|Italian|Portuguese|Dutch|Polish|Chinese|"
-        r"Japanese|Korean|Arabic|Hindi|Russian|Turkish|Swedish)\b",
-        instructions,
-    )
-    return f" I was asked to speak {found[1]}, but English is the only language I have." if found else ""
+    found = _OTHER_LANGUAGE.search(instructions)
+    if not found:
+        return ""
+    return f" I was asked to speak {found[1]}, but English is the only language I have."
 
 
 def _courtesy(turn: _Turn) -> str | None:
@@ -336,8 +272,9 @@ def _abilities(turn: _Turn) -> str | None:
         r"\bwhat (?:can|could) you do\b|\bhelp\b|\bwhat else\b|\byour abilities\b|\bcan you help\b"
     ):
         return None
-    tools = ", ".join(_words(tool.name) for tool in turn.request.tools)
-    return f"{_I_CAN} {f'I can also use these tools: {tools}. ' if tools else ''}You can interrupt me at any time."
+    tools = ", ".join(tool_talk.spoken_name(tool.name) for tool in turn.request.tools)
+    more = f" I can also use these tools: {tools}." if tools else ""
+    return f"{_I_CAN}{more} You can interrupt me at any time."
 
 
 def _clock_and_calendar(turn: _Turn) -> str | None:
@@ -395,12 +332,15 @@ def _entertain(turn: _Turn) -> str | None:
 
 
 def _cannot(turn: _Turn) -> str:
-    heard = (
-        turn.text
-        if len(turn.text) <= _LONGEST_ECHO
-        else f"{turn.text[:_LONGEST_ECHO].rsplit(' ', 1)[0]} and so on"
-    )
-    return (
-        f"I heard: {heard.rstrip(' .?!,')}. I am sorry, but I cannot answer that. I am a small built-in brain and not "
-        f"a language model. {_I_CAN}"
-    )
+    heard = turn.text
+    if len(heard) > _LONGEST_ECHO:
+        heard = f"{heard[:_LONGEST_ECHO].rsplit(' ', 1)[0]} and so on"
+    reason = next((why for asked, why in _REASONS if turn.asks(asked)), "")
+    excuse = f"I am sorry, but I cannot answer that. {reason}".strip()
+    said = [i.text for i in turn.request.history if isinstance(i, Said) and i.role == "assistant"]
+    # The same long explanation every time would be tiresome.
+    if any(_I_CAN in text for text in said):
+        about_me = "Ask me what I can do if you like."
+    else:
+        about_me = f"I am a small built-in brain and not a language model. {_I_CAN}"
+    return f"I heard: {heard.rstrip(' .?!,')}. {excuse} {about_me}"

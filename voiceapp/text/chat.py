@@ -25,7 +25,10 @@ from voiceapp.text.provider import (
 _NO_KEY: Final = "none"
 _CONNECT_TIMEOUT_S: Final = 10.0
 _TIMEOUT_S: Final = 60.0
-_SPOKEN: Final = "Your reply is read aloud by a voice. Answer in plain, short spoken sentences without markup, lists or emoji."
+_SPOKEN: Final = (
+    "Your reply is read aloud by a voice. Answer in plain, short spoken sentences without markup, lists or "
+    "emoji."
+)
 
 
 class ChatProvider:
@@ -115,8 +118,8 @@ def messages(request: ReplyRequest) -> list[dict[str, Any]]:
 class ChunkReader:
     """Chat chunks to deltas, whatever a service leaves out.
 
-    Azure begins with a chunk without choices, its asynchronous filter sends choices without ``delta``, the usage
-    comes in a chunk of its own, and tool calls are told apart by their index alone.
+    Azure begins with a chunk without choices, its asynchronous filter sends choices without ``delta``, the
+    usage comes in a chunk of its own, and tool calls are told apart by their index alone.
     """
 
     def __init__(self) -> None:

@@ -107,7 +107,8 @@ def _number(tokens: list[str], start: int) -> tuple[float | None, int]:
         return value, index
     if token not in _SMALL and token not in _TENS and token not in ("hundred", "thousand", "a"):
         return None, start
-    if tokens[start].lower() == "a" and (start + 1 >= len(tokens) or tokens[start + 1].lower() not in ("hundred", *_SCALES)):
+    following = tokens[start + 1].lower() if start + 1 < len(tokens) else ""
+    if token == "a" and following not in ("hundred", *_SCALES):  # noqa: S105 - a word, not a secret
         return None, start
     return _number_in_words(tokens, start)
 
