@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -87,9 +88,17 @@ def heard(page: Page) -> Heard:
     return Heard(data["rate"], np.frombuffer(base64.b64decode(data["samples"]), "<f4").copy())
 
 
+def until(page: Page, expression: str, timeout_s: float = 10) -> None:
+    """Wait until an expression holds; the page's policy forbids Playwright's own way of waiting."""
+    end = time.monotonic() + timeout_s
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, f"Not so in time: {expression}"
+        page.wait_for_timeout(20)
+
+
 def wait_tap(page: Page) -> None:
     """Wait until the recorder runs."""
-    page.wait_for_function("window.tap.ready && window.tap.parts.length > 0")
+    until(page, "window.tap.ready && window.tap.parts.length > 0")
 
 
 def tone(rate_hz: int, seconds: float, *, hz: float = 1000, level: float = 0.4) -> Samples:
