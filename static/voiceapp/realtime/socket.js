@@ -98,6 +98,8 @@ export class RealtimeSocket {
   send(event) {
     if (this.over) return;
     if (this.attached && this.socket) {
+      // A commit means the speech before it.
+      for (const frame of this.frames.splice(0)) this.socket.send(frame);
       this.socket.send(JSON.stringify(event));
     } else if (event.type !== 'playback.report' || event.final) {
       this.events.push(event);
@@ -111,11 +113,11 @@ export class RealtimeSocket {
    */
   sendFrame(bytes) {
     if (this.over) return;
+    this.frames.push(bytes);
     if (this.attached && this.socket && this.socket.bufferedAmount < CONGESTED_BYTES) {
-      this.socket.send(bytes);
+      for (const frame of this.frames.splice(0)) this.socket.send(frame);
       return;
     }
-    this.frames.push(bytes);
     if (this.frames.length > KEPT_FRAMES) {
       this.frames.shift();
       this.callbacks.onDropped();
