@@ -30,6 +30,8 @@ SEGMENT_MS: Final = 12_000
 """Longer speech is recognised in pieces of about this length: the model was made for short ones."""
 _SEARCH_MS: Final = 6_000
 _SPEECH: Final = 0.5
+# The recogniser guesses at the end of speech that is cut off, at most this far back.
+_UNCERTAIN_WORDS: Final = 3
 _LEAST_SPEECH_WINDOWS: Final = 2
 
 
@@ -131,8 +133,8 @@ class Ear:
 class Captions:
     """Words of one turn as pieces to append, from decodings of more and more of its audio.
 
-    A word is given out once a further word follows it, or once two decodings agree on it. What was given out
-    is never taken back; where a later decoding contradicts it, the rest waits for the final transcript.
+    A word is given out once two decodings agree on it, or once several further words follow it. What was given
+    out is never taken back; where a later decoding contradicts it, the rest waits for the final transcript.
     """
 
     def __init__(self) -> None:
@@ -152,7 +154,7 @@ class Captions:
         words = text.split()
         agreed = _common_words(words, self._before.split())
         self._before = text
-        count = max(len(words) - 1, agreed)
+        count = max(len(words) - _UNCERTAIN_WORDS, agreed)
         if eager and not self._said:
             count = max(count, min(1, len(words)))
         return self._append(_strip_end(" ".join(words[:count])))
