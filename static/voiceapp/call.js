@@ -156,7 +156,7 @@ export class Call {
 
   /** Bring back sound that the device paused; called from a user gesture. */
   resumeSound() {
-    void this.host?.resume();
+    this.host?.resume().catch(() => this.#note('sound', 'The sound did not come back. Hang up and talk again.', 'error'));
   }
 
   /** @param {ServerEvent} event */

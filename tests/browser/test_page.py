@@ -137,7 +137,7 @@ def test_text_works_without_a_microphone(playwright: Playwright, server: Scripte
 @pytest.mark.parametrize(
     ("flags", "script", "title"),
     [
-        (["--deny-permission-prompts"], "", "blocked for this site"),
+        (["--use-fake-device-for-media-stream", "--deny-permission-prompts"], "", "blocked for this site"),
         ([], "", "No microphone was found"),
         (FAKE, "navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotReadableError') }",
          "in use"),
