@@ -6,7 +6,10 @@ reads a mapping such as ``os.environ``; only ``voiceapp.settings`` calls it with
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -17,6 +20,9 @@ import msgspec
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.errors import ConfigurationError
+
+Problem = tuple[str, str, str]
+"""A fault of the settings: (name of the setting, what is wrong, what to do)."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +141,22 @@ class VoiceConfig:
         """Read every setting; raise ``ConfigurationError`` naming the first that cannot be read."""
         return cls(**{setting.attribute: _read(setting, environ) for setting in SETTINGS})
 
+    @classmethod
+    def load_what_can_be_read(cls, environ: Mapping[str, str]) -> tuple[VoiceConfig, list[Problem]]:
+        """Read every setting; one that cannot be read keeps its default and is reported.
+
+        This lets ``manage.py check`` name every fault at once instead of dying at the first.
+        """
+        values: dict[str, Any] = {}
+        found: list[Problem] = []
+        for setting in SETTINGS:
+            try:
+                values[setting.attribute] = _read(setting, environ)
+            except ConfigurationError as error:
+                values[setting.attribute] = setting.default
+                found.append((setting.name, "cannot be read", error.message))
+        return cls(**values), found
+
     @property
     def upstream_kind(self) -> UpstreamKind:
         """The service that the settings choose."""
@@ -142,42 +164,77 @@ class VoiceConfig:
             return UpstreamKind.EMBEDDED
         return UpstreamKind.AZURE_PREVIEW if self.azure_api_version else UpstreamKind.AZURE_GA
 
-    def problems(self) -> list[tuple[str, str, str]]:
+    def problems(self) -> list[Problem]:
         """Return every bad or missing setting as (setting, what is wrong, what to do)."""
-        found: list[tuple[str, str, str]] = []
+        found: list[Problem] = []
         if self.azure_endpoint:
             found += self._azure_problems()
         elif self.azure_deployment or self.azure_api_version:
-            found.append(("AZURE_OPENAI_ENDPOINT", "is empty although other Azure settings are set",
-                          "Set it to the resource's address, such as https://NAME.openai.azure.com."))  # fmt: skip
+            found.append(
+                (
+                    "AZURE_OPENAI_ENDPOINT",
+                    "is empty although other Azure settings are set",
+                    "Set it to the resource's address, such as https://NAME.openai.azure.com.",
+                )
+            )
         if self.text_base_url and urlsplit(self.text_base_url).scheme not in ("http", "https"):
-            found.append(("VOICEAPP_TEXT_BASE_URL", "is not an http or https address",
-                          "Give the base URL of the chat endpoint, such as http://127.0.0.1:11434/v1."))  # fmt: skip
+            found.append(
+                (
+                    "VOICEAPP_TEXT_BASE_URL",
+                    "is not an http or https address",
+                    "Give the base URL of the chat endpoint, such as http://127.0.0.1:11434/v1.",
+                )
+            )
         if self.text_base_url and not self.text_model:
-            found.append(("VOICEAPP_TEXT_MODEL", "is empty although VOICEAPP_TEXT_BASE_URL is set",
-                          "Name the model that the endpoint shall use."))  # fmt: skip
+            found.append(
+                (
+                    "VOICEAPP_TEXT_MODEL",
+                    "is empty although VOICEAPP_TEXT_BASE_URL is set",
+                    "Name the model that the endpoint shall use.",
+                )
+            )
         if self.engine_url and urlsplit(self.engine_url).scheme not in ("ws", "wss", "http", "https"):
-            found.append(("VOICEAPP_ENGINE_URL", "is not a ws, wss, http or https address",
-                          "Give the address of the server that runs the engine, such as ws://127.0.0.1:8000."))  # fmt: skip
+            found.append(
+                (
+                    "VOICEAPP_ENGINE_URL",
+                    "is not a ws, wss, http or https address",
+                    "Give the address of the server that runs the engine, such as ws://127.0.0.1:8000.",
+                )
+            )
         return found
 
-    def _azure_problems(self) -> list[tuple[str, str, str]]:
-        found: list[tuple[str, str, str]] = []
+    def _azure_problems(self) -> list[Problem]:
+        found: list[Problem] = []
         address = urlsplit(self.azure_endpoint)
         if address.scheme not in ("https", "wss", "http", "ws") or not address.hostname:
-            found.append(("AZURE_OPENAI_ENDPOINT", "is not an https:// or wss:// address",
-                          "Copy the endpoint from the resource's page, such as "
-                          "https://NAME.openai.azure.com."))  # fmt: skip
+            found.append(
+                (
+                    "AZURE_OPENAI_ENDPOINT",
+                    "is not an https:// or wss:// address",
+                    "Copy the endpoint from the resource's page, such as https://NAME.openai.azure.com.",
+                )
+            )
         elif address.scheme in ("http", "ws") and address.hostname not in ("localhost", "127.0.0.1", "::1"):
-            found.append(("AZURE_OPENAI_ENDPOINT", "would send the key in the clear",
-                          "Use https:// or wss://."))  # fmt: skip
+            found.append(
+                ("AZURE_OPENAI_ENDPOINT", "would send the key in the clear", "Use https:// or wss://.")
+            )
         if not self.azure_deployment:
-            found.append(("AZURE_OPENAI_DEPLOYMENT", "is empty although an endpoint is set",
-                          "Name the realtime deployment, such as gpt-realtime."))  # fmt: skip
+            found.append(
+                (
+                    "AZURE_OPENAI_DEPLOYMENT",
+                    "is empty although an endpoint is set",
+                    "Name the realtime deployment, such as gpt-realtime.",
+                )
+            )
         if _looks_like_a_model(self.azure_transcription_deployment):
-            found.append(("AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT", "looks like a model's name",
-                          "Azure wants the name of a deployment of that model; if your deployment really "
-                          "has this name, silence this check."))  # fmt: skip
+            found.append(
+                (
+                    "AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT",
+                    "looks like a model's name",
+                    "Azure wants the name of a deployment of that model; if your deployment really "
+                    "has this name, silence this check.",
+                )
+            )
         return found
 
 
@@ -201,6 +258,27 @@ def _read(setting: Setting, environ: Mapping[str, str]) -> Any:
     if (low is not None and value < low) or (high is not None and value > high):
         raise ConfigurationError(f"{setting.name} must be from {low:g} to {high:g}.")
     return value
+
+
+def kept_key(folder: Path, name: str) -> str:
+    """Return the secret kept in ``folder / name``; make it, readable by its owner only, where there is none.
+
+    Processes that start at the same time agree on one key: each writes a file of its own and links it into
+    place, which fails where another was first. Raises ``OSError`` where the folder cannot be written.
+    """
+    path = folder / name
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = folder / f".{name}.{secrets.token_hex(8)}"
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(secrets.token_urlsafe(48))
+            with suppress(FileExistsError):
+                os.link(draft, path)
+        finally:
+            draft.unlink()
+    return path.read_text("ascii").strip()
 
 
 class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):

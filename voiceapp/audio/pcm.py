@@ -16,7 +16,7 @@ def to_float(samples: bytes) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
 
 def from_float(samples: np.ndarray[tuple[int], np.dtype[np.float32]]) -> bytes:
     """Return float samples of shape (samples,) as 16-bit bytes, clipped to full scale."""
-    return np.clip(np.rint(samples * FULL_SCALE), -32768, 32767).astype("<i2").tobytes()
+    return bytes(np.clip(np.rint(samples * FULL_SCALE), -32768, 32767).astype("<i2"))
 
 
 def level_dbfs(samples: bytes) -> float:

@@ -1,0 +1,109 @@
+"""The codec: what is kept, and what bad input is told."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceapp.errors import DecodeError
+from voiceapp.protocol import codec, events
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(extra=st.dictionaries(st.text(min_size=1), JSON, max_size=4))
+def test_unknown_fields_survive(extra: dict[str, object]) -> None:
+    known = {"type": "response.cancel", "event_id": "e1", "response_id": None}
+    fields = {**extra, **known}
+    event = codec.decode_client(json.dumps(fields))
+    assert isinstance(event, events.ResponseCancel)
+    assert json.loads(codec.encode(event)) == fields
+
+
+@given(fields=st.dictionaries(st.text(), JSON, max_size=5))
+def test_unknown_events_survive_whole(fields: dict[str, object]) -> None:
+    fields = {**fields, "type": "response.telepathy.delta"}
+    event = codec.decode_server(json.dumps(fields))
+    assert isinstance(event, events.UnknownEvent)
+    assert json.loads(codec.encode(event)) == fields
+
+
+@given(samples=st.binary(max_size=400), first=st.booleans())
+def test_audio_deltas_carry_bytes_whatever_the_order_of_keys(samples: bytes, first: bool) -> None:
+    body = {
+        "event_id": "e",
+        "response_id": "r",
+        "item_id": "i",
+        "output_index": 0,
+        "content_index": 0,
+        "delta": base64.b64encode(samples).decode(),
+    }
+    kind = {"type": "response.output_audio.delta"}
+    text = json.dumps(kind | body if first else body | kind)
+    event = codec.decode_server(text)
+    assert isinstance(event, events.ResponseOutputAudioDelta)
+    assert event.delta == samples
+    assert json.loads(codec.encode(event)) == kind | body
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "param"),
+    [
+        ("{", "invalid_json", None),
+        ("", "invalid_json", None),
+        ("[1]", "invalid_json", None),
+        ("[" * 100_000, "invalid_json", None),
+        ("{}", "missing_required_parameter", "type"),
+        ('{"type": 3}', "invalid_type", "type"),
+        ('{"type": "session.update"}', "missing_required_parameter", "session"),
+        ('{"type": "session.update", "session": []}', "invalid_type", "session"),
+        ('{"type": "input_audio_buffer.append"}', "missing_required_parameter", "audio"),
+        ('{"type": "input_audio_buffer.append", "audio": 3}', "invalid_type", "audio"),
+        ('{"type": "input_audio_buffer.append", "audio": "a b"}', "invalid_value", "audio"),
+        (
+            '{"type": "conversation.item.truncate", "item_id": "a", "content_index": 0, "audio_end_ms": "x"}',
+            "invalid_type",
+            "audio_end_ms",
+        ),
+        (
+            json.dumps({"type": "response.cancel", "event_id": "x" * 513}),
+            "string_above_max_length",
+            "event_id",
+        ),
+    ],
+)
+def test_bad_input_is_told_the_services_code(message: str, code: str, param: str | None) -> None:
+    with pytest.raises(DecodeError) as caught:
+        codec.decode_client(message)
+    assert (caught.value.code, caught.value.param) == (code, param)
+
+
+@given(st.text() | st.binary())
+def test_nothing_but_a_decode_error_ever_comes_of_noise(message: str | bytes) -> None:
+    for decode in (codec.decode_client, codec.decode_server):
+        with contextlib.suppress(DecodeError):
+            decode(message)
+
+
+def test_errors_name_the_client_event_at_fault() -> None:
+    event = codec.error_event("event_1", code="invalid_value", message="No.", param="x", client_event_id="c7")
+    assert json.loads(codec.encode(event)) == {
+        "type": "error",
+        "event_id": "event_1",
+        "error": {
+            "type": "invalid_request_error",
+            "code": "invalid_value",
+            "message": "No.",
+            "param": "x",
+            "event_id": "c7",
+        },
+    }

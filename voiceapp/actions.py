@@ -1,0 +1,140 @@
+"""What a ``Conversation`` asks its session to do."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.protocol.events import Object
+
+
+class SendUpstream(msgspec.Struct, frozen=True):
+    """Send a client event (GA shape) to the Realtime service."""
+
+    fields: Object
+
+
+class SendBrowser(msgspec.Struct, frozen=True):
+    """Send JSON text to the page; the session adds ``seq``."""
+
+    text: str
+
+
+class SendAudio(msgspec.Struct, frozen=True):
+    """Send samples of a track to the page, in the service's output format."""
+
+    index: int
+    item_id: str
+    samples: bytes
+
+
+class EndAudio(msgspec.Struct, frozen=True):
+    """A track's audio is complete; a resampler on the way gives what it still holds."""
+
+    index: int
+    item_id: str
+
+
+class CutAudio(msgspec.Struct, frozen=True):
+    """Everything of an item after ``played_ms`` was never heard; the recording drops it."""
+
+    item_id: str
+    played_ms: int
+
+
+class FormatsAgreed(msgspec.Struct, frozen=True):
+    """The service echoed its audio formats; samples to and from it are in these from now on."""
+
+    input: AudioFormat
+    output: AudioFormat
+
+
+class CallTool(msgspec.Struct, frozen=True):
+    """Run a tool; its output comes back through ``Conversation.tool_returned``."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+class SaveItem(msgspec.Struct, frozen=True):
+    """Keep an item as it is now; a later save of the same id replaces it."""
+
+    item: KeptItem
+
+
+class SaveResponse(msgspec.Struct, frozen=True):
+    """Keep a finished response. ``latency_ms``: speech stopped to first audio sent."""
+
+    response_id: str
+    status: str
+    status_details: Object | None
+    usage: Object | None
+    metadata: Object | None
+    latency_ms: int | None
+
+
+class SaveToolCall(msgspec.Struct, frozen=True):
+    """Keep a tool call that was answered."""
+
+    call_id: str
+    item_id: str
+    name: str
+    arguments: str
+    output: str
+    status: str
+    started_ms: int
+    ended_ms: int
+
+
+class KeptItem(msgspec.Struct, kw_only=True):
+    """One conversation item as this side knows it.
+
+    Times are milliseconds on the session's clock. ``generated_text`` is all that was said, typed or
+    generated; ``heard_text`` what was heard of it where playback was cut at ``cut_ms``, else ``None``.
+    ``transcript_status`` of spoken input is ``pending``, ``completed`` or ``failed``.
+    """
+
+    item_id: str
+    previous_item_id: str | None = None
+    type: str = "message"
+    role: str = ""
+    status: str = "in_progress"
+    response_id: str = ""
+    modality: str = "text"
+    generated_text: str = ""
+    heard_text: str | None = None
+    cut_ms: int | None = None
+    transcript_status: str = ""
+    started_ms: int = 0
+    ended_ms: int = 0
+    name: str = ""
+    call_id: str = ""
+    arguments: str = ""
+    raw: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+Action: TypeAlias = (
+    SendUpstream
+    | SendBrowser
+    | SendAudio
+    | EndAudio
+    | CutAudio
+    | FormatsAgreed
+    | CallTool
+    | SaveItem
+    | SaveResponse
+    | SaveToolCall
+)
+
+
+def to_browser(fields: Object) -> SendBrowser:
+    """Return a message for the page."""
+    return SendBrowser(msgspec.json.encode(fields).decode())
+
+
+def notice(code: str, message: str, level: str = "info") -> SendBrowser:
+    """Return a sentence for the person at the page, with a stable code."""
+    return to_browser({"type": "notice", "code": code, "message": message, "level": level})

@@ -1,0 +1,60 @@
+"""Function calls that the model made: each is answered once, and one response follows them all; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from voiceapp.actions import CallTool, SaveToolCall
+
+
+@dataclass(slots=True, frozen=True)
+class PendingCall:
+    """A call that is not answered yet."""
+
+    call_id: str
+    item_id: str
+    name: str
+    arguments: str
+    response_id: str
+    started_ms: float
+
+
+@dataclass(slots=True)
+class FunctionCalls:
+    """Pending and answered calls of one conversation."""
+
+    pending: dict[str, PendingCall] = field(default_factory=dict)
+    answered: set[str] = field(default_factory=set)
+    follow_up_due: bool = False
+
+    def made(self, call: PendingCall) -> CallTool | None:
+        """Take a call whose arguments are complete; ``None`` where it was seen before."""
+        if call.call_id in self.pending or call.call_id in self.answered:
+            return None
+        self.pending[call.call_id] = call
+        return CallTool(call.call_id, call.name, call.arguments)
+
+    def returned(self, call_id: str, output: str, *, status: str, now: float) -> SaveToolCall | None:
+        """Take a tool's output; ``None`` where the call is unknown or answered already."""
+        call = self.pending.pop(call_id, None)
+        if call is None:
+            return None
+        self.answered.add(call_id)
+        self.follow_up_due = True
+        return SaveToolCall(
+            call_id,
+            call.item_id,
+            call.name,
+            call.arguments,
+            output,
+            status,
+            int(call.started_ms),
+            int(now),
+        )
+
+    def take_follow_up(self) -> bool:
+        """Return whether a response is due, once, when no call is pending."""
+        due = self.follow_up_due and not self.pending
+        if due:
+            self.follow_up_due = False
+        return due

@@ -1,0 +1,464 @@
+"""The client half of a Realtime session as a state machine; pure.
+
+Events of both sides go in, actions come out (``voiceapp.actions``). Times are milliseconds on the
+session's clock and are passed in, as are ids. It knows which items there are and in which order, which
+response is active, what was heard of each answer, and which of the service's errors concern only it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from voiceapp import page_events, session_config
+from voiceapp.actions import (
+    Action,
+    CutAudio,
+    EndAudio,
+    FormatsAgreed,
+    SaveItem,
+    SaveResponse,
+    SendAudio,
+    SendBrowser,
+    SendUpstream,
+    notice,
+    to_browser,
+)
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.calls import FunctionCalls, PendingCall
+from voiceapp.config import AssistantConfig
+from voiceapp.items import Items
+from voiceapp.playback import Playback, Track, heard_words
+from voiceapp.protocol import codec, events
+from voiceapp.protocol.events import Event, Object, UnknownEvent
+from voiceapp.sequencer import ResponseSequencer, is_out_of_band
+
+MAX_OWN_EVENTS = 256
+"""Events of ours that an error may still name; services answer within a few."""
+
+
+@dataclass
+class Conversation:
+    """All state of one conversation between a page and a service."""
+
+    assistant: AssistantConfig
+    ids: Iterator[str]
+    transcription_model: str = ""
+    tools: list[Object] = field(default_factory=list)
+    calls: FunctionCalls = field(default_factory=FunctionCalls)
+    playback: Playback = field(default_factory=Playback)
+    sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
+    input_format: AudioFormat = AudioFormat.PCM16
+    output_format: AudioFormat = AudioFormat.PCM16
+    ready: bool = False
+
+    def __post_init__(self) -> None:
+        self.input_format = self.assistant.input_format
+        self.output_format = self.assistant.output_format
+        self.turn_detection = self.assistant.turn_detection
+        self.items = Items(captions=self.assistant.transcription is not None)
+        self.own_events: dict[str, str] = {}
+        self.speech_stopped_ms: float | None = None
+        self.latency_ms: dict[str, int] = {}
+        self.announced: set[str] = set()
+        self.restoring: set[str] = set()
+
+    # -- from the service ---------------------------------------------------------------------------
+
+    def receive_server(self, event: Event | UnknownEvent, text: str, now: float) -> list[Action]:
+        """Take one event of the service (GA shape); ``text`` is the same event as JSON."""
+        if isinstance(event, events.ResponseOutputAudioDelta):
+            return self._audio(event, now)
+        handler = _SERVER.get(type(event))
+        if handler is None:
+            return [SendBrowser(text)]
+        return handler(self, event, text, now)
+
+    def _audio(self, event: events.ResponseOutputAudioDelta, now: float) -> list[Action]:
+        audio_ms = self.output_format.duration_ms(len(event.delta))
+        track = self.playback.receive(event.item_id, event.content_index, event.response_id, audio_ms, now)
+        if track is None:
+            return []
+        samples = SendAudio(track.index, event.item_id, event.delta)
+        if track.item_id in self.announced:
+            return [samples]
+        self.announced.add(track.item_id)
+        if self.speech_stopped_ms is not None:
+            self.latency_ms[event.response_id] = int(now - self.speech_stopped_ms)
+            self.speech_stopped_ms = None
+        announcement = {
+            "type": "audio.item",
+            "index": track.index,
+            "item_id": track.item_id,
+            "content_index": track.content_index,
+            "response_id": track.response_id,
+            "format": self.output_format.value,
+        }
+        return [to_browser(announcement), samples]
+
+    def _session_created(self, event: events.SessionCreated, text: str, now: float) -> list[Action]:
+        update = session_config.session_update(self.assistant, self.tools, self.transcription_model)
+        history = session_config.history(list(self.items.by_id.values()))
+        self.restoring = {str(create["item"]["id"]) for create in history}
+        return [
+            to_browser(session_config.without_instructions(codec.to_fields(event))),
+            self._own({"type": "session.update", "session": update}, "configure"),
+            *(self._own(create, "history") for create in history),
+        ]
+
+    def _session_updated(self, event: events.SessionUpdated, text: str, now: float) -> list[Action]:
+        audio = event.session.get("audio") or {}
+        self.input_format = session_config.echoed_format(audio.get("input"), self.input_format)
+        self.output_format = session_config.echoed_format(audio.get("output"), self.output_format)
+        if "turn_detection" in (audio.get("input") or {}):
+            self.turn_detection = audio["input"]["turn_detection"]
+        self.ready = True
+        return [
+            FormatsAgreed(self.input_format, self.output_format),
+            to_browser(session_config.without_instructions(codec.to_fields(event))),
+        ]
+
+    def _error(self, event: events.Error, text: str, now: float) -> list[Action]:
+        code = event.error.get("code")
+        event_id = event.error.get("event_id")
+        if isinstance(event_id, str):
+            next_up = self.sequencer.refused(event_id, code)
+            if next_up is not None:
+                mine = self.own_events.pop(event_id, None)
+                told = mine is not None or code == "conversation_already_has_active_response"
+                return [*self._send(next_up), *([] if told else [SendBrowser(text)])]
+            purpose = self.own_events.pop(event_id, None)
+            if purpose == "configure":
+                return self._configuration_refused(event)
+            if purpose is not None:
+                return []
+        if code in ("conversation_already_has_active_response", "response_cancel_not_active"):
+            return []
+        return [SendBrowser(text)]
+
+    def _configuration_refused(self, event: events.Error) -> list[Action]:
+        detection = self.assistant.turn_detection or {}
+        if detection.get("type") == "semantic_vad":
+            self.assistant = session_config.with_server_vad(self.assistant)
+            update = session_config.session_update(self.assistant, self.tools, self.transcription_model)
+            return [
+                notice("semantic_vad_refused", "This service has no semantic turn detection; "
+                       "silence ends a turn instead.", "warning"),
+                self._own({"type": "session.update", "session": update}, "configure"),
+            ]  # fmt: skip
+        reason = str(event.error.get("message", ""))
+        return [
+            notice(
+                "configuration_refused", f"The service refused the assistant's settings: {reason}", "error"
+            )
+        ]
+
+    # -- items --------------------------------------------------------------------------------------
+
+    def _item_added(self, event: events.ConversationItemAdded, text: str, now: float) -> list[Action]:
+        if event.item.get("id") in self.restoring:
+            # The echo of an earlier turn that a new connection was told of; the page has it.
+            return []
+        self.items.note(event.item, event.previous_item_id, now)
+        return [SendBrowser(text)]
+
+    def _item_done(self, event: events.ConversationItemDone, text: str, now: float) -> list[Action]:
+        if event.item.get("id") in self.restoring:
+            self.restoring.remove(event.item["id"])
+            return []
+        return [SendBrowser(text), *self.items.done(event.item, event.previous_item_id, now)]
+
+    def _item_deleted(self, event: events.ConversationItemDeleted, text: str, now: float) -> list[Action]:
+        self.items.remove(event.item_id)
+        return [SendBrowser(text)]
+
+    def _transcribed(
+        self, event: events.ConversationItemInputAudioTranscriptionCompleted, text: str, now: float
+    ) -> list[Action]:
+        saves = self.items.transcript(event.item_id, event.transcript, "completed", now)
+        return [SendBrowser(text), *saves]
+
+    def _not_transcribed(
+        self, event: events.ConversationItemInputAudioTranscriptionFailed, text: str, now: float
+    ) -> list[Action]:
+        return [SendBrowser(text), *self.items.transcript(event.item_id, "", "failed", now)]
+
+    # -- responses ----------------------------------------------------------------------------------
+
+    def _response_created(self, event: events.ResponseCreated, text: str, now: float) -> list[Action]:
+        if not is_out_of_band(event.response):
+            # The outputs of earlier calls are in this response's context already.
+            self.calls.follow_up_due = False
+        return [*self._send(self.sequencer.created(event.response)), SendBrowser(text)]
+
+    def _output_item(
+        self, event: events.ResponseOutputItemAdded | events.ResponseOutputItemDone, text: str, now: float
+    ) -> list[Action]:
+        item = self.items.get(event.item.get("id"))
+        if item is not None:
+            item.response_id = event.response_id
+        return [SendBrowser(text)]
+
+    def _text_delta(
+        self,
+        event: events.ResponseOutputAudioTranscriptDelta | events.ResponseOutputTextDelta,
+        text: str,
+        now: float,
+    ) -> list[Action]:
+        item = self.items.get(event.item_id)
+        if item is not None:
+            item.generated_text += event.delta
+            item.response_id = event.response_id
+            if isinstance(event, events.ResponseOutputAudioTranscriptDelta):
+                item.modality = "audio"
+        return [] if self._is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
+
+    def _text_done(
+        self,
+        event: events.ResponseOutputAudioTranscriptDone | events.ResponseOutputTextDone,
+        text: str,
+        now: float,
+    ) -> list[Action]:
+        spoken = isinstance(event, events.ResponseOutputAudioTranscriptDone)
+        item = self.items.get(event.item_id)
+        if item is not None:
+            item.generated_text = event.transcript if spoken else event.text  # type: ignore[union-attr]
+        return [] if self._is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
+
+    def _is_cut(self, item_id: str, response_id: str) -> bool:
+        track = self.playback.tracks.get(item_id)
+        return (track is not None and track.cutting) or response_id in self.playback.dropped_responses
+
+    def _audio_done(self, event: events.ResponseOutputAudioDone, text: str, now: float) -> list[Action]:
+        return [*self._complete(event.item_id), SendBrowser(text)]
+
+    def _complete(self, item_id: str) -> list[Action]:
+        track = self.playback.complete(item_id)
+        return [] if track is None or track.cutting else [EndAudio(track.index, item_id)]
+
+    def _response_done(self, event: events.ResponseDone, text: str, now: float) -> list[Action]:
+        response = event.response
+        response_id = str(response.get("id", ""))
+        actions: list[Action] = []
+        for raw in response.get("output") or []:
+            actions += self._complete(str(raw.get("id", "")))
+        actions += [SendBrowser(text), *self._send(self.sequencer.done(response))]
+        saved = SaveResponse(
+            response_id,
+            str(response.get("status", "")),
+            response.get("status_details"),
+            response.get("usage"),
+            response.get("metadata"),
+            self.latency_ms.pop(response_id, None),
+        )
+        actions.append(saved)
+        if told := session_config.response_notice(response):
+            actions.append(notice(*told))
+        return [*actions, *self._follow_up()]
+
+    # -- turns and barge-in -------------------------------------------------------------------------
+
+    def _speech_started(
+        self, event: events.InputAudioBufferSpeechStarted, text: str, now: float
+    ) -> list[Action]:
+        interrupts = (self.turn_detection or {}).get("interrupt_response") is not False
+        return [SendBrowser(text), *(self._cut(now) if interrupts else [])]
+
+    def _speech_stopped(
+        self, event: events.InputAudioBufferSpeechStopped, text: str, now: float
+    ) -> list[Action]:
+        self.speech_stopped_ms = now
+        return [SendBrowser(text)]
+
+    def _cut(self, now: float) -> list[Action]:
+        """Stop what is playing and what is queued; the service is told once the position is known."""
+        return [
+            to_browser({"type": "audio.cut", "item_id": track.item_id, "response_id": track.response_id})
+            for track in self.playback.begin_cut(now)
+        ]
+
+    def _settle(self, track: Track, now: float) -> list[Action]:
+        cut_ms = self.playback.settle(track, now)
+        truncate = {
+            "type": "conversation.item.truncate",
+            "item_id": track.item_id,
+            "content_index": track.content_index,
+            "audio_end_ms": cut_ms,
+        }
+        actions: list[Action] = [self._own(truncate, "truncate"), CutAudio(track.item_id, cut_ms)]
+        item = self.items.get(track.item_id)
+        if item is not None:
+            item.cut_ms = cut_ms
+            item.heard_text = heard_words(item.generated_text, cut_ms, track.received_ms)
+            heard = {
+                "type": "caption.heard",
+                "item_id": item.item_id,
+                "heard_text": item.heard_text,
+                "cut_ms": cut_ms,
+            }
+            actions += [to_browser(heard), SaveItem(item)]
+        cleared = {"type": "output_audio_buffer.cleared", "response_id": track.response_id}
+        return [*actions, to_browser({**cleared, "event_id": next(self.ids)})]
+
+    # -- from the page ------------------------------------------------------------------------------
+
+    def receive_client(self, event: Event | UnknownEvent, now: float) -> list[Action]:
+        """Take one Realtime client event of the page."""
+        if told := page_events.refusal(event):
+            return [self._refuse(*told, _event_id(event))]
+        match event:
+            case events.OutputAudioBufferClear():
+                return [*self._send(self.sequencer.cancel()), *self._cut(now)]
+            case events.ResponseCancel():
+                wanted = event.response_id if isinstance(event.response_id, str) else None
+                return self._send(self.sequencer.cancel(wanted))
+            case events.ResponseCreate():
+                due = self.sequencer.create(self._with_id(codec.to_fields(event)))
+                if due is None:
+                    message = "Too many responses are waiting."
+                    return [self._refuse("too_many_responses", message, _event_id(event))]
+                return self._send(due)
+        return [SendUpstream(codec.to_fields(event))]
+
+    def playback_report(self, item_id: str, played_ms: float, *, final: bool, now: float) -> list[Action]:
+        """Take the page's report of how much of an item its speaker has played."""
+        before = self.playback.tracks.get(item_id)
+        first = before is not None and before.reported_ms is None
+        track = self.playback.report(item_id, played_ms, final=final)
+        if track is None:
+            return []
+        actions: list[Action] = []
+        name = {"response_id": track.response_id}
+        if first:
+            actions.append(self._buffer_event("output_audio_buffer.started", name))
+        if final and track.settle_at_ms is not None:
+            actions += self._settle(track, now)
+        elif track.drained:
+            actions.append(self._buffer_event("output_audio_buffer.stopped", name))
+        return actions
+
+    def _buffer_event(self, kind: str, fields: Object) -> SendBrowser:
+        return to_browser({"type": kind, "event_id": next(self.ids), **fields})
+
+    # -- tools --------------------------------------------------------------------------------------
+
+    def _arguments_done(
+        self, event: events.ResponseFunctionCallArgumentsDone, text: str, now: float
+    ) -> list[Action]:
+        item = self.items.get(event.item_id)
+        name = event.name if isinstance(event.name, str) else (item.name if item else "")
+        if item is not None:
+            item.arguments, item.name = event.arguments, name
+        call = self.calls.made(
+            PendingCall(event.call_id, event.item_id, name, event.arguments, event.response_id, now)
+        )
+        return [SendBrowser(text)] if call is None else [SendBrowser(text), call]
+
+    def tool_returned(self, call_id: str, output: str, *, status: str, now: float) -> list[Action]:
+        """Take a tool's output; the model is asked to go on once every pending call is answered."""
+        saved = self.calls.returned(call_id, output, status=status, now=now)
+        if saved is None:
+            return []
+        answer = {
+            "type": "conversation.item.create",
+            "item": {"type": "function_call_output", "call_id": call_id, "output": output},
+        }
+        return [self._own(answer, "tool_output"), saved, *self._follow_up()]
+
+    def _follow_up(self) -> list[Action]:
+        """Ask for one response when all calls are answered and nothing else is under way."""
+        if self.sequencer.active is not None or not self.calls.take_follow_up():
+            return []
+        return self._send(self.sequencer.create(self._with_id({"type": "response.create"})) or [])
+
+    # -- time and endings ---------------------------------------------------------------------------
+
+    def tick(self, now: float) -> list[Action]:
+        """Do what is due by now; see ``next_deadline``."""
+        actions: list[Action] = []
+        for track in self.playback.unsettled():
+            if track.settle_at_ms is not None and track.settle_at_ms <= now:
+                actions += self._settle(track, now)
+        for item_id in self.items.overdue(now):
+            actions += self.items.transcript(item_id, "", "failed", now)
+            actions.append(to_browser({"type": "caption.failed", "item_id": item_id}))
+        return actions
+
+    def next_deadline(self) -> float | None:
+        """Return when ``tick`` is due, if ever."""
+        due = [track.settle_at_ms for track in self.playback.unsettled() if track.settle_at_ms is not None]
+        return min([*due, *self.items.transcripts_due.values()], default=None)
+
+    def finish(self, now: float) -> list[Action]:
+        """The session ends: settle what is open, so that nothing said is lost."""
+        actions: list[Action] = []
+        for track in [*self.playback.unsettled(), *self.playback.begin_cut(now)]:
+            if track.cut_ms is None:
+                actions += [
+                    a for a in self._settle(track, now) if not isinstance(a, SendUpstream | SendBrowser)
+                ]
+        return [*actions, *self.items.finish(now)]
+
+    def disconnected(self) -> None:
+        """The service's connection is gone; a new one starts from ``session.created`` with the history."""
+        self.sequencer.reset()
+        self.own_events.clear()
+        self.ready = False
+
+    # -- small parts --------------------------------------------------------------------------------
+
+    def _with_id(self, fields: Object) -> Object:
+        if isinstance(fields.get("event_id"), str):
+            return fields
+        return {**fields, "event_id": self._own_id("response")}
+
+    def _own(self, fields: Object, purpose: str) -> SendUpstream:
+        """Send an event of ours; should it fail, the page need not know."""
+        return SendUpstream({**fields, "event_id": self._own_id(purpose)})
+
+    def _own_id(self, purpose: str) -> str:
+        event_id = next(self.ids)
+        self.own_events[event_id] = purpose
+        if len(self.own_events) > MAX_OWN_EVENTS:
+            del self.own_events[next(iter(self.own_events))]
+        return event_id
+
+    def _send(self, fields: list[Object]) -> list[Action]:
+        return [SendUpstream(event) for event in fields]
+
+    def _refuse(self, code: str, message: str, event_id: str | None) -> SendBrowser:
+        event = codec.error_event(next(self.ids), code=code, message=message, client_event_id=event_id)
+        return SendBrowser(codec.encode(event).decode())
+
+
+def _event_id(event: Event | UnknownEvent) -> str | None:
+    fields = event.fields if isinstance(event, UnknownEvent) else codec.to_fields(event)
+    value = fields.get("event_id")
+    return value if isinstance(value, str) else None
+
+
+_Handler = Callable[[Conversation, Any, str, float], list[Action]]
+
+_SERVER: dict[type[Event | UnknownEvent], _Handler] = {
+    events.SessionCreated: Conversation._session_created,
+    events.SessionUpdated: Conversation._session_updated,
+    events.Error: Conversation._error,
+    events.ConversationItemAdded: Conversation._item_added,
+    events.ConversationItemDone: Conversation._item_done,
+    events.ConversationItemDeleted: Conversation._item_deleted,
+    events.ConversationItemInputAudioTranscriptionCompleted: Conversation._transcribed,
+    events.ConversationItemInputAudioTranscriptionFailed: Conversation._not_transcribed,
+    events.ResponseCreated: Conversation._response_created,
+    events.ResponseOutputItemAdded: Conversation._output_item,
+    events.ResponseOutputItemDone: Conversation._output_item,
+    events.ResponseOutputTextDelta: Conversation._text_delta,
+    events.ResponseOutputAudioTranscriptDelta: Conversation._text_delta,
+    events.ResponseOutputTextDone: Conversation._text_done,
+    events.ResponseOutputAudioTranscriptDone: Conversation._text_done,
+    events.ResponseOutputAudioDone: Conversation._audio_done,
+    events.ResponseFunctionCallArgumentsDone: Conversation._arguments_done,
+    events.ResponseDone: Conversation._response_done,
+    events.InputAudioBufferSpeechStarted: Conversation._speech_started,
+    events.InputAudioBufferSpeechStopped: Conversation._speech_stopped,
+}

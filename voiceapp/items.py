@@ -1,0 +1,80 @@
+"""The items of one conversation in their order, and the transcripts that are still due; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from voiceapp import session_config
+from voiceapp.actions import Action, KeptItem, SaveItem
+from voiceapp.protocol.events import Object
+
+TRANSCRIPT_TIMEOUT_MS = 15_000.0
+"""A transcript that has not come by then is shown as "not transcribed"."""
+
+
+@dataclass(slots=True)
+class Items:
+    """Every item by id; ``previous_item_id`` is kept from the event that first named it."""
+
+    captions: bool
+    by_id: dict[str, KeptItem] = field(default_factory=dict)
+    last_id: str | None = None
+    transcripts_due: dict[str, float] = field(default_factory=dict)
+
+    def get(self, item_id: object) -> KeptItem | None:
+        """Return an item, if it is known."""
+        return self.by_id.get(str(item_id))
+
+    def note(self, raw: Object, previous: Any, now: float) -> KeptItem:
+        """Take the service's word for an item; ``previous`` is its ``previous_item_id``, if any was said."""
+        item_id = str(raw.get("id", ""))
+        item = self.by_id.get(item_id)
+        if item is None:
+            before = previous if isinstance(previous, str) else self.last_id
+            item = KeptItem(item_id=item_id, previous_item_id=before, started_ms=int(now))
+            self.by_id[item_id] = item
+            self.last_id = item_id
+        session_config.read_item(item, raw, captions=self.captions)
+        return item
+
+    def done(self, raw: Object, previous: Any, now: float) -> list[Action]:
+        """Take a finished item; one whose transcript is still due is kept once that has come."""
+        item = self.note(raw, previous, now)
+        item.ended_ms = int(now)
+        if item.transcript_status == "pending":
+            self.transcripts_due.setdefault(item.item_id, now + TRANSCRIPT_TIMEOUT_MS)
+            return []
+        return [SaveItem(item)]
+
+    def transcript(self, item_id: str, words: str, status: str, now: float) -> list[Action]:
+        """Take a transcript, or the news that there will be none; a repeat changes nothing."""
+        self.transcripts_due.pop(item_id, None)
+        item = self.by_id.get(item_id)
+        if item is None:
+            item = self.note({"id": item_id, "role": "user"}, None, now)
+            item.modality = "audio"
+        if item.transcript_status == status and item.generated_text == words.strip():
+            return []
+        item.generated_text, item.transcript_status = words.strip(), status
+        return [SaveItem(item)]
+
+    def remove(self, item_id: str) -> None:
+        """Forget an item that was deleted."""
+        self.by_id.pop(item_id, None)
+        self.transcripts_due.pop(item_id, None)
+
+    def overdue(self, now: float) -> list[str]:
+        """Return the items whose transcript has not come in time."""
+        return [item_id for item_id, due in self.transcripts_due.items() if due <= now]
+
+    def finish(self, now: float) -> list[Action]:
+        """The session ends: what is pending failed, what is growing is incomplete."""
+        actions: list[Action] = []
+        for item_id in list(self.transcripts_due):
+            actions += self.transcript(item_id, "", "failed", now)
+        for item in self.by_id.values():
+            if item.status == "in_progress":
+                item.status, item.ended_ms = "incomplete", int(now)
+                actions.append(SaveItem(item))
+        return actions

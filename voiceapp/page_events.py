@@ -1,0 +1,55 @@
+"""Which Realtime client events a page may send; pure.
+
+The page belongs to the person who talks: it may speak, type, ask for an answer and stop one. Instructions,
+tools, voices and other people's messages are the operator's.
+"""
+
+from __future__ import annotations
+
+from voiceapp.protocol import codec, events
+from voiceapp.protocol.events import Event, Object, UnknownEvent
+
+MAX_TEXT_CHARS = 32_000
+"""Longest typed message; about the context of the smallest Realtime models."""
+
+ALLOWED = frozenset({
+    "input_audio_buffer.append", "input_audio_buffer.commit", "input_audio_buffer.clear",
+    "output_audio_buffer.clear", "conversation.item.create", "conversation.item.delete",
+    "conversation.item.retrieve", "conversation.item.truncate", "response.create", "response.cancel",
+})  # fmt: skip
+
+RESPONSE_FIELDS = frozenset({"output_modalities", "metadata"})
+"""What a page may set in ``response.create``."""
+
+
+def refusal(event: Event | UnknownEvent) -> tuple[str, str] | None:
+    """Return (code, message) where a page may not send ``event``."""
+    kind = event.type if isinstance(event, UnknownEvent) else event.type_name()
+    if kind not in ALLOWED:
+        if isinstance(event, UnknownEvent):
+            names = ", ".join(repr(name) for name in sorted(ALLOWED))
+            return "invalid_value", f"Invalid value: {kind!r}. Supported values are: {names}."
+        return "event_not_allowed", f"This page may not send {kind!r}."
+    if isinstance(event, events.ConversationItemCreate):
+        return _item_refusal(event.item)
+    if isinstance(event, events.ResponseCreate):
+        forbidden = (codec.to_fields(event).get("response") or {}).keys() - RESPONSE_FIELDS
+        if forbidden:
+            return "event_not_allowed", f"This page may not set 'response.{min(forbidden)}'."
+    return None
+
+
+def _item_refusal(item: Object) -> tuple[str, str] | None:
+    if item.get("type", "message") != "message" or item.get("role") != "user":
+        return "event_not_allowed", "This page may only add messages of the user."
+    content = item.get("content")
+    if not isinstance(content, list) or not content:
+        return "missing_required_parameter", "Missing required parameter: 'item.content'."
+    for part in content:
+        if not isinstance(part, dict) or part.get("type") != "input_text":
+            return "event_not_allowed", "This page may only add text to a message."
+        if not isinstance(part.get("text"), str):
+            return "invalid_type", "Invalid type for 'item.content.text': expected a string."
+        if len(part["text"]) > MAX_TEXT_CHARS:
+            return "string_above_max_length", f"A message may have {MAX_TEXT_CHARS} characters at most."
+    return None

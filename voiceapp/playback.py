@@ -1,0 +1,150 @@
+"""What the page has received, played and will never play of each item's audio; pure.
+
+The service generates faster than real time, so what was received says little about what was heard. The
+page reports what its speaker played; a page that never reports is taken to play in real time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+CUT_SETTLE_MS = 250.0
+"""How long a cut waits for the page's last report before the last known position is taken."""
+
+DRAINED_SLACK_MS = 2.0
+"""Reports are whole milliseconds, so a track within this of its end has been heard to the end."""
+
+
+@dataclass(slots=True)
+class Track:
+    """The audio of one item on its way to the speaker."""
+
+    index: int
+    item_id: str
+    content_index: int
+    response_id: str
+    first_ms: float
+    received_ms: float = 0.0
+    reported_ms: float | None = None
+    complete: bool = False
+    drained: bool = False
+    settle_at_ms: float | None = None
+    cut_ms: int | None = None
+
+    @property
+    def cutting(self) -> bool:
+        """Whether this track has been cut or is about to be: nothing more of it is played."""
+        return self.cut_ms is not None or self.settle_at_ms is not None
+
+
+@dataclass(slots=True)
+class Playback:
+    """All tracks of a session, in the order in which the page plays them."""
+
+    tracks: dict[str, Track] = field(default_factory=dict)
+    dropped_responses: set[str] = field(default_factory=set)
+
+    def receive(
+        self, item_id: str, content_index: int, response_id: str, audio_ms: float, now: float
+    ) -> Track | None:
+        """Count audio of an item; ``None`` where it must not reach the speaker."""
+        if response_id in self.dropped_responses:
+            return None
+        track = self.tracks.get(item_id)
+        if track is None:
+            track = Track(len(self.tracks), item_id, content_index, response_id, first_ms=now)
+            self.tracks[item_id] = track
+        if track.cutting:
+            return None
+        track.received_ms += audio_ms
+        return track
+
+    def complete(self, item_id: str) -> Track | None:
+        """All audio of an item has been received; return its track where this is news."""
+        track = self.tracks.get(item_id)
+        if track is None or track.complete:
+            return None
+        track.complete = True
+        return track
+
+    def report(self, item_id: str, played_ms: float, *, final: bool) -> Track | None:
+        """Take the page's word for what it played; return the track, if it is a live one."""
+        track = self.tracks.get(item_id)
+        if track is None or track.drained or track.cut_ms is not None:
+            return None
+        # A page cannot have played what it never received, and playing does not go backwards.
+        track.reported_ms = min(max(played_ms, track.reported_ms or 0.0, 0.0), track.received_ms)
+        if final and not track.cutting and self._all_heard(track, track.reported_ms):
+            track.drained = True
+        return track
+
+    def heard_ms(self, track: Track, now: float) -> float:
+        """Return how much of a track has been heard, in milliseconds."""
+        if track.reported_ms is not None:
+            return track.reported_ms
+        if any(other.reported_ms is not None for other in self.tracks.values()):
+            return 0.0
+        return min(max(now - self._expected_start(track), 0.0), track.received_ms)
+
+    def playing(self, now: float) -> bool:
+        """Return whether anything is left to be heard."""
+        return any(not self._over(track, now) for track in self.tracks.values())
+
+    def begin_cut(self, now: float) -> list[Track]:
+        """Stop everything unheard; return the tracks that stop, first the one that is playing."""
+        stopped = [track for track in self.tracks.values() if not self._over(track, now)]
+        for track in stopped:
+            track.settle_at_ms = now + CUT_SETTLE_MS
+            self.dropped_responses.add(track.response_id)
+        return stopped
+
+    def settle(self, track: Track, now: float) -> int:
+        """Fix a cut where the speaker stopped; return that position in whole milliseconds."""
+        track.cut_ms = int(min(self.heard_ms(track, now), track.received_ms))
+        track.settle_at_ms = None
+        return track.cut_ms
+
+    def unsettled(self) -> list[Track]:
+        """Return the cuts that wait for the page's last report."""
+        return [track for track in self.tracks.values() if track.settle_at_ms is not None]
+
+    def _over(self, track: Track, now: float) -> bool:
+        if track.drained or track.cutting:
+            return True
+        return track.complete and self._all_heard(track, self.heard_ms(track, now))
+
+    @staticmethod
+    def _all_heard(track: Track, heard_ms: float) -> bool:
+        return track.complete and heard_ms >= track.received_ms - DRAINED_SLACK_MS
+
+    def _expected_start(self, track: Track) -> float:
+        """When a page that does not report would have begun this track: after those before it."""
+        end = 0.0
+        for other in self.tracks.values():
+            start = max(end, other.first_ms)
+            if other is track:
+                return start
+            end = start + other.received_ms
+        return track.first_ms
+
+
+def heard_words(text: str, cut_ms: float, total_ms: float) -> str:
+    """Return the words of ``text`` that fit into ``cut_ms`` of ``total_ms``.
+
+    Speech spreads over its text about evenly by letters, so a word counts as heard when more than half
+    of its letters were.
+    """
+    if total_ms <= 0 or cut_ms <= 0:
+        return ""
+    if cut_ms >= total_ms:
+        return text
+    limit = len(text) * cut_ms / total_ms
+    end = 0
+    at = 0
+    for word in text.split():
+        start = text.index(word, at)
+        at = start + len(word)
+        if (start + at) / 2 > limit:
+            break
+        end = at
+    return text[:end]

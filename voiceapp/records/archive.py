@@ -1,0 +1,180 @@
+"""From two journals to one stereo FLAC file: left the user, right the assistant, 24 kHz.
+
+A thread of its own does this, one session after another: an hour of audio takes seconds, and the thread
+that writes live journals must not wait for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import secrets
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+import soundfile
+
+from voiceapp.audio import g711
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.audio.resample import Resampler
+from voiceapp.errors import AudioFormatError
+from voiceapp.records.journal import HEADER_BYTES, JournalReader
+
+logger = logging.getLogger(__name__)
+
+RATE_HZ: Final = 24_000
+SIDES: Final = ("user", "assistant")
+_BLOCK_MS: Final = 1_000
+
+
+def recordings_folder(data_dir: Path) -> Path:
+    """Return where journals and archives of recordings are kept."""
+    return data_dir / "recordings"
+
+
+def journal_path(folder: Path, session_id: UUID, side: str) -> Path:
+    """Return the journal of one side, ``user`` or ``assistant``."""
+    return folder / f"{session_id}.{side}.wav"
+
+
+def archive_path(folder: Path, session_id: UUID) -> Path:
+    """Return where a session's archive is, or will be."""
+    return folder / f"{session_id}.flac"
+
+
+def left_journals(folder: Path) -> set[UUID]:
+    """Return the sessions of which there are journals, live ones among them."""
+    found: set[UUID] = set()
+    for path in folder.glob("*.wav"):
+        try:
+            found.add(UUID(path.name.split(".")[0]))
+        except ValueError:
+            continue
+    return found
+
+
+def make_archive(folder: Path, session_id: UUID) -> Path:
+    """Turn a session's journals into its archive and remove them; return the archive's path.
+
+    Raises ``OSError`` or ``soundfile.SoundFileError``; the journals stay then, for the next try.
+    """
+    journals = [journal_path(folder, session_id, side) for side in SIDES]
+    path = archive_path(folder, session_id)
+    if not path.exists():
+        _combine(journals, path)
+    for journal in journals:
+        journal.unlink(missing_ok=True)
+    return path
+
+
+def journals_ms(folder: Path, session_id: UUID) -> int:
+    """Return how long a session's journals are: the longer of the two, 0 where there is none."""
+    return max(_length_ms(journal_path(folder, session_id, side)) for side in SIDES)
+
+
+def _length_ms(journal: Path) -> int:
+    try:
+        reader = JournalReader(journal)
+    except (FileNotFoundError, AudioFormatError):
+        return 0
+    reader.close()
+    return round(reader.format.duration_ms(max(0, journal.stat().st_size - HEADER_BYTES)))
+
+
+def _combine(journals: list[Path], path: Path) -> None:
+    draft = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.flac")
+    try:
+        tracks = [_Side(journal) for journal in journals]
+        with draft.open("xb") as file:
+            with soundfile.SoundFile(file, "w", RATE_HZ, 2, "PCM_16", format="FLAC") as out:
+                while any(track.more for track in tracks):
+                    out.write(_stereo(*(track.next_block() for track in tracks)))
+            file.flush()
+            os.fsync(file.fileno())
+        # Never over another: whoever was first saw both journals.
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+class _Side:
+    """One journal as 16-bit samples at 24 kHz; a missing or broken one is silence."""
+
+    def __init__(self, path: Path) -> None:
+        self.more = False
+        self._held = b""
+        try:
+            self._reader = JournalReader(path)
+        except (FileNotFoundError, AudioFormatError):
+            return
+        self.more = True
+        rate_hz = self._reader.format.rate_hz
+        self._resampler = None if rate_hz == RATE_HZ else Resampler(rate_hz, RATE_HZ, quality="HQ")
+
+    def next_block(self) -> bytes:
+        """Return the next second; less at the end, nothing after it."""
+        wanted = RATE_HZ * _BLOCK_MS // 1000 * 2
+        while self.more and len(self._held) < wanted:
+            self._held += self._decoded(self._reader.read(self._reader.format.rate_hz * _BLOCK_MS // 1000))
+        block, self._held = self._held[:wanted], self._held[wanted:]
+        return block
+
+    def _decoded(self, data: bytes) -> bytes:
+        last = not data
+        if last:
+            self.more = False
+            self._reader.close()
+        samples = data if self._reader.format is AudioFormat.PCM16 else g711.decode(data, self._reader.format)
+        return self._resampler.feed(samples, last=last) if self._resampler else samples
+
+
+def _stereo(left: bytes, right: bytes) -> np.ndarray[tuple[int, int], np.dtype[np.int16]]:
+    """Return 16-bit samples of shape (samples, 2); the shorter side is followed by silence."""
+    samples = max(len(left), len(right)) // 2
+    block = np.zeros((samples, 2), np.int16)
+    for column, side in enumerate((left, right)):
+        block[: len(side) // 2, column] = np.frombuffer(side, "<i2")
+    return block
+
+
+class Archiver:
+    """The thread that makes archives; what is not made when the process ends is made at the next start."""
+
+    def __init__(self) -> None:
+        # Bounded by the sessions that ever ended in this process; an entry is a path and an id.
+        self._due: queue.Queue[tuple[Path, UUID]] = queue.Queue()
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def submit(self, folder: Path, session_ids: Iterable[UUID]) -> None:
+        """Make these sessions' archives as soon as may be; returns at once."""
+        for session_id in session_ids:
+            self._due.put((folder, session_id))
+        with self._guard:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="recording-archiver", daemon=True)
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Block until everything submitted so far was tried."""
+        self._due.join()
+
+    def _run(self) -> None:
+        while True:
+            folder, session_id = self._due.get()
+            try:
+                make_archive(folder, session_id)
+            except (OSError, soundfile.SoundFileError) as error:
+                logger.error("the recording of session %s stays a journal: %s", session_id, error)
+            finally:
+                self._due.task_done()
+
+
+archiver: Final = Archiver()

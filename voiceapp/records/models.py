@@ -1,0 +1,248 @@
+"""Tables: assistants, and what is kept of every session.
+
+Only ``voiceapp.records.store`` writes the tables of sessions; the admin edits assistants.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.config import AssistantConfig
+from voiceapp.records.inert import inert
+from voiceapp.records.validation import (
+    default_turn_detection,
+    validate_tools,
+    validate_transcription,
+    validate_turn_detection,
+)
+
+TITLE_LENGTH = 80
+FORMAT_CHOICES = [
+    (AudioFormat.PCM16.value, "PCM, 16 bit, 24 kHz"),
+    (AudioFormat.PCMU.value, "G.711 μ-law, 8 kHz"),
+    (AudioFormat.PCMA.value, "G.711 A-law, 8 kHz"),
+]
+
+
+class Assistant(models.Model):
+    """Somebody to talk to: what the service is told, and how audio is exchanged."""
+
+    slug = models.SlugField(max_length=64, unique=True, help_text="Short name in addresses and scripts.")
+    name = models.CharField(max_length=100)
+    enabled = models.BooleanField(default=True, help_text="Offered on the page.")
+    position = models.IntegerField(
+        default=0, help_text="Order on the page, lowest first; the first is chosen where none is named."
+    )
+    instructions = models.TextField(
+        blank=True, help_text="What the model is told before the conversation. Never shown to users."
+    )
+    greeting = models.TextField(
+        blank=True, help_text="What the assistant says first. Empty: the user begins."
+    )
+    voice = models.CharField(max_length=100, blank=True, help_text="Empty: the service's own choice.")
+    input_format = models.CharField(
+        "microphone format", max_length=16, choices=FORMAT_CHOICES, default=AudioFormat.PCM16.value
+    )
+    output_format = models.CharField(
+        "speaker format", max_length=16, choices=FORMAT_CHOICES, default=AudioFormat.PCM16.value
+    )
+    turn_detection = models.JSONField(
+        null=True,
+        blank=True,
+        default=default_turn_detection,
+        validators=[validate_turn_detection],
+        help_text='How turns are found, such as {"type": "server_vad", "silence_duration_ms": 500}. '
+        "Empty: the user holds a button to talk.",
+    )
+    transcription = models.JSONField(
+        null=True,
+        blank=True,
+        default=dict,
+        validators=[validate_transcription],
+        help_text='How the user\'s speech becomes captions, such as {"language": "en"}. {}: as the service '
+        "does it. Empty: no captions of the user.",
+    )
+    max_output_tokens = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(4096)],
+        help_text="Longest answer, 1 to 4096. Empty: no limit.",
+    )
+    tools = models.JSONField(
+        default=list, blank=True, validators=[validate_tools], help_text='Names of tools, such as ["clock"].'
+    )
+
+    class Meta:
+        ordering = ("position", "name", "id")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """Refuse JSON that is empty but not null: the service would not take it."""
+        self.tools = self.tools or []
+        if self.turn_detection in ("", {}, []):
+            raise ValidationError({"turn_detection": "Give a type, or null for push-to-talk."})
+
+    def config(self) -> AssistantConfig:
+        """Return the assistant as a session runs with it."""
+        return AssistantConfig(
+            slug=self.slug,
+            name=self.name,
+            instructions=self.instructions,
+            voice=self.voice,
+            input_format=AudioFormat(self.input_format),
+            output_format=AudioFormat(self.output_format),
+            turn_detection=self.turn_detection,
+            transcription=self.transcription,
+            max_output_tokens=self.max_output_tokens,
+            tools=tuple(self.tools or ()),
+            greeting=self.greeting,
+        )
+
+
+class Sessions(models.QuerySet["Session"]):
+    """Sessions, with what lists of them need."""
+
+    def with_first_words(self) -> Sessions:
+        """Add ``first_words``: what the user said first, or ``None``; the admin's and the page's title."""
+        said = Item.objects.filter(session=models.OuterRef("pk"), role="user").exclude(generated_text="")
+        return self.annotate(first_words=models.Subquery(said.order_by("id").values("generated_text")[:1]))
+
+
+class Session(models.Model):
+    """One conversation of one user. ``ended_at`` is empty while it lives."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="voice_sessions"
+    )
+    assistant = models.ForeignKey(Assistant, null=True, on_delete=models.SET_NULL, related_name="sessions")
+    configuration = models.JSONField(help_text="The assistant as it was when the session began.")
+    upstream = models.CharField("service", max_length=32, db_index=True)
+    process = models.CharField(max_length=36, help_text="The server process that runs or ran it.")
+    started_at = models.DateTimeField(db_index=True)
+    ended_at = models.DateTimeField(null=True, db_index=True)
+    end_reason = models.CharField(max_length=64, blank=True, db_index=True)
+    expected = models.BooleanField(null=True, help_text="Whether it ended as the user meant it to.")
+    duration_ms = models.PositiveBigIntegerField(default=0)
+    item_count = models.PositiveIntegerField(default=0)
+    recording = models.CharField(max_length=255, blank=True, help_text="File, relative to the data folder.")
+
+    objects = Sessions.as_manager()
+
+    class Meta:
+        ordering = ("-started_at", "id")
+
+    def __str__(self) -> str:
+        return f"{self.assistant_name}, {self.started_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def title(self) -> str:
+        """What the user said first, cut short; the assistant's name where nothing was said.
+
+        Needs ``with_first_words``; without it the title is the assistant's name.
+        """
+        words = " ".join(inert(getattr(self, "first_words", None) or "").split())
+        if not words:
+            return self.assistant_name
+        return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1].rstrip()}…"
+
+    @property
+    def started(self) -> datetime:
+        """When it began."""
+        return self.started_at
+
+    @property
+    def duration(self) -> timedelta:
+        """How long it was; zero while it lives."""
+        return timedelta(milliseconds=self.duration_ms)
+
+    @property
+    def assistant_name(self) -> str:
+        """The assistant's name when the session began, inert but for markup."""
+        return inert(str(self.configuration.get("name", ""))) if isinstance(self.configuration, dict) else ""
+
+    def assistant_config(self) -> AssistantConfig:
+        """Return the configuration that the session ran with."""
+        return msgspec.convert(self.configuration, AssistantConfig)
+
+
+class Item(models.Model):
+    """One item of the conversation; ``id`` grows in the order in which items were first seen."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="items")
+    item_id = models.CharField(max_length=255)
+    previous_item_id = models.CharField(max_length=255, null=True)
+    type = models.CharField(max_length=64)
+    role = models.CharField(max_length=32, blank=True)
+    status = models.CharField(max_length=32, blank=True)
+    response_id = models.CharField(max_length=255, blank=True)
+    generated_text = models.TextField(blank=True)
+    heard_text = models.TextField(null=True)
+    cut_ms = models.BigIntegerField(null=True)
+    transcript_status = models.CharField(max_length=16, blank=True)
+    modality = models.CharField(max_length=16, blank=True)
+    started_ms = models.BigIntegerField(default=0)
+    ended_ms = models.BigIntegerField(default=0)
+    raw: models.JSONField[dict[str, Any]] = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("session", "item_id"), name="one_row_per_item"),)
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return self.item_id
+
+
+class Response(models.Model):
+    """One answer of the service: how it ended, what it cost, how fast it came."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="responses")
+    response_id = models.CharField(max_length=255)
+    status = models.CharField(max_length=32, blank=True, db_index=True)
+    status_details: models.JSONField[dict[str, Any] | None] = models.JSONField(null=True)
+    usage: models.JSONField[dict[str, Any] | None] = models.JSONField(null=True)
+    latency_ms = models.BigIntegerField(
+        null=True, help_text="From the end of speech to the first audio sent."
+    )
+    metadata: models.JSONField[dict[str, Any] | None] = models.JSONField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("session", "response_id"), name="one_row_per_response"),
+        )
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return self.response_id
+
+
+class ToolCall(models.Model):
+    """One call of a tool, with its arguments as the model wrote them."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="tool_calls")
+    call_id = models.CharField(max_length=255)
+    item_id = models.CharField(max_length=255, blank=True)
+    name = models.CharField(max_length=255, db_index=True)
+    arguments = models.TextField(blank=True)
+    output = models.TextField(blank=True)
+    status = models.CharField(max_length=32, blank=True)
+    started_ms = models.BigIntegerField(default=0)
+    ended_ms = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("session", "call_id"), name="one_row_per_tool_call"),)
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return self.call_id

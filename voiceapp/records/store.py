@@ -1,0 +1,197 @@
+"""The records' door: the only code that writes sessions and what belongs to them."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import threading
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max, Q
+from django.utils import timezone
+
+from voiceapp.config import AssistantConfig, VoiceConfig
+from voiceapp.errors import VoiceAppError
+from voiceapp.records.archive import journals_ms, recordings_folder
+from voiceapp.records.entries import ItemRecord, OpenedSession, ResponseRecord, ToolCallRecord, in_order
+from voiceapp.records.models import Assistant, Item, Session
+from voiceapp.records.ownership import Ownership
+from voiceapp.records.recording import repair as repair_recordings
+from voiceapp.records.writer import StoreFull, StoreUnavailable, Writer
+
+__all__ = [
+    "ItemRecord",
+    "OpenedSession",
+    "ResponseRecord",
+    "StoreFull",
+    "StoreUnavailable",
+    "ToolCallRecord",
+    "Writer",
+    "close_session",
+    "load_history",
+    "open_session",
+    "repair_unfinished",
+    "stop_writer",
+    "writer",
+]
+
+_guard = threading.Lock()
+_writer: Writer | None = None
+
+
+def writer() -> Writer:
+    """Return the process's one writer; it starts when it is first asked for, or after it was closed."""
+    global _writer
+    with _guard:
+        if _writer is None or _writer.closed:
+            _writer = Writer()
+        return _writer
+
+
+def stop_writer() -> None:
+    """Commit what is left and end the writing thread; blocks for as long as that takes."""
+    global _writer
+    with _guard:
+        running, _writer = _writer, None
+    if running is not None:
+        running.stop()
+
+
+# The thread is a daemon, so that a process whose server died still ends; what it holds is written first.
+atexit.register(stop_writer)
+
+
+@functools.cache
+def _ownership(data_dir: Path) -> Ownership:
+    return Ownership(data_dir / "processes")
+
+
+def _config() -> VoiceConfig:
+    config: VoiceConfig = settings.VOICE
+    return config
+
+
+async def open_session(*, user_id: int, assistant_slug: str | None, upstream: str) -> OpenedSession:
+    """Begin a session of ``user_id`` with the named assistant, or with the first one.
+
+    Raises ``VoiceAppError`` with the code ``assistant_unknown``, or ``StoreUnavailable``.
+    """
+    started_at = timezone.now()
+    return await writer().call(lambda: _open(user_id, assistant_slug, upstream, started_at))
+
+
+def _open(user_id: int, slug: str | None, upstream: str, started_at: datetime) -> OpenedSession:
+    offered = Assistant.objects.filter(enabled=True)
+    assistant = offered.filter(slug=slug).first() if slug else offered.first()
+    if assistant is None:
+        raise VoiceAppError("There is no such assistant.", code="assistant_unknown")
+    config = assistant.config()
+    session = Session.objects.create(
+        id=uuid4(),
+        user_id=user_id,
+        assistant=assistant,
+        configuration=msgspec.to_builtins(config),
+        upstream=upstream,
+        process=_ownership(_config().data_dir).name(),
+        started_at=started_at,
+    )
+    return OpenedSession(session_id=session.id, assistant=config)
+
+
+async def close_session(
+    session_id: UUID,
+    *,
+    reason: str,
+    expected: bool,
+    duration_ms: int,
+    item_count: int | None = None,
+    recording: Path | None = None,
+) -> None:
+    """Mark a session as ended, after all that was saved of it is committed.
+
+    The first end counts: closing again changes nothing. ``item_count`` is counted where it is not given.
+    Raises ``StoreUnavailable``; the session is closed all the same once the database is back.
+    """
+    values: dict[str, Any] = {
+        "ended_at": timezone.now(),
+        "end_reason": reason[:64],
+        "expected": expected,
+        "duration_ms": max(0, duration_ms),
+        "recording": _relative(recording),
+    }
+    await writer().call(lambda: _close(session_id, item_count, values))
+
+
+def _close(session_id: UUID, item_count: int | None, values: dict[str, Any]) -> None:
+    with transaction.atomic():
+        count = Item.objects.filter(session_id=session_id).count() if item_count is None else item_count
+        Session.objects.filter(id=session_id, ended_at=None).update(item_count=count, **values)
+
+
+def _relative(recording: Path | None) -> str:
+    if recording is None:
+        return ""
+    data_dir = _config().data_dir
+    return str(recording.relative_to(data_dir) if recording.is_relative_to(data_dir) else recording)
+
+
+async def load_history(session_id: UUID, user_id: int) -> list[ItemRecord]:
+    """Return a session's items in the conversation's order.
+
+    Raises ``VoiceAppError`` with the code ``session_not_found`` where it is unknown or somebody else's.
+    """
+    return await writer().call(lambda: _history(session_id, user_id))
+
+
+def _history(session_id: UUID, user_id: int) -> list[ItemRecord]:
+    if not Session.objects.filter(id=session_id, user_id=user_id).exists():
+        raise VoiceAppError("There is no such session.", code="session_not_found")
+    rows = Item.objects.filter(session_id=session_id).order_by("id").values(*ItemRecord.__struct_fields__)
+    return in_order([ItemRecord(**row) for row in rows])
+
+
+def repair_unfinished() -> int:
+    """Close what processes that are gone left open, and archive their recordings; return the sessions closed.
+
+    Sessions of other processes that live are left alone. Blocks; for use before the server starts.
+    """
+    ownership = _ownership(_config().data_dir)
+    gone = ownership.dead()
+    oldest = timezone.now() - timedelta(seconds=_config().max_session_s + _config().grace_s + 60)
+    left = Session.objects.filter(Q(process__in=gone) | Q(started_at__lt=oldest), ended_at=None)
+    closed = 0
+    folder = recordings_folder(_config().data_dir)
+    for session in left:
+        last_ms = session.items.aggregate(last=Max("ended_ms"))["last"] or 0
+        _close_left(session, max(last_ms, journals_ms(folder, session.id)))
+        closed += 1
+    archives = repair_recordings(folder, _live)
+    for session_id, path in archives.items():
+        Session.objects.filter(id=session_id, recording="").update(recording=_relative(path))
+    ownership.forget(gone)
+    return closed
+
+
+def _live(session_ids: set[UUID]) -> set[UUID]:
+    return set(Session.objects.filter(id__in=session_ids, ended_at=None).values_list("id", flat=True))
+
+
+def _close_left(session: Session, duration_ms: int) -> None:
+    values = {
+        "ended_at": session.started_at + timedelta(milliseconds=duration_ms),
+        "end_reason": "server_stopped",
+        "expected": False,
+        "duration_ms": duration_ms,
+    }
+    _close(session.id, None, values)
+
+
+def assistants_offered() -> list[AssistantConfig]:
+    """Return the assistants that the page offers, in their order; blocks."""
+    return [assistant.config() for assistant in Assistant.objects.filter(enabled=True)]

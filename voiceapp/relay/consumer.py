@@ -1,0 +1,322 @@
+"""One browser socket, ``/ws/voice/``: authenticates, attaches to a live session, detaches.
+
+It is a plain ASGI application with a loop of its own: Channels' ``AsyncConsumer.dispatch`` makes a hop to
+a thread for every message, which costs more than all the rest of relaying a frame.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import msgspec
+from django.conf import settings
+from django.http.request import validate_host
+
+from voiceapp.actions import SendBrowser, to_browser
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.config import VoiceConfig
+from voiceapp.errors import AudioFormatError, DecodeError, VoiceAppError
+from voiceapp.protocol import codec
+from voiceapp.protocol.events import Object
+from voiceapp.records import store
+from voiceapp.relay import target as targets
+from voiceapp.relay.live import Ending, Legs, LiveSession
+from voiceapp.relay.login import Login, login_of
+from voiceapp.relay.registry import DRAIN_S, registry
+
+logger = logging.getLogger(__name__)
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+MAX_TEXT_BYTES = 1024 * 1024
+"""Longest text message of a page."""
+MAX_FRAME_BYTES = 96_000
+"""Longest microphone message: two seconds of PCM16."""
+FIRST_MESSAGE_S = 10.0
+CLOSE_S = 5.0
+"""How long a page may take to read the last messages of a session."""
+
+SIGNED_OUT, NOT_FOUND, TOO_MANY, BAD_START, SLOW, STOPPING, REPLACED = (
+    4001, 4004, 4009, 4010, 4014, 4015, 4017,
+)  # fmt: skip
+
+
+class _Start(msgspec.Struct, kw_only=True):
+    """The page's first message, ``session.start``."""
+
+    type: str
+    assistant: str | None = None
+    resume: _Resume | None = None
+    audio: _Audio | None = None
+
+
+class _Resume(msgspec.Struct):
+    session_id: UUID
+    seq: int
+
+
+class _Audio(msgspec.Struct):
+    input: str | Object | None = None
+    output: str | Object | None = None
+
+
+class _Report(msgspec.Struct, kw_only=True):
+    """``playback.report``."""
+
+    item_id: str
+    played_ms: float
+    content_index: int = 0
+    final: bool = False
+    seq: int = 0
+
+
+class _Refused(Exception):
+    def __init__(self, close_code: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.close_code, self.code, self.message = close_code, code, message
+
+
+async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
+    """The ASGI application of ``/ws/voice/``; ``scope``."""
+    if (await receive())["type"] != "websocket.connect":
+        return
+    if not origin_allowed(scope):
+        await send({"type": "websocket.close", "code": 4003})
+        return
+    # Accepted before anything slow is done: Daphne ends a handshake after five seconds.
+    await send({"type": "websocket.accept"})
+    page = _Page(scope, receive, send)
+    try:
+        await page.serve()
+    except _Refused as refused:
+        error = {"type": "notice", "code": refused.code, "message": refused.message, "level": "error"}
+        await send({"type": "websocket.send", "text": to_browser(error).text})
+        await send({"type": "websocket.close", "code": refused.close_code, "reason": refused.code})
+
+
+def origin_allowed(scope: Message) -> bool:
+    """Whether the socket was opened by a page of this site (or of a trusted origin)."""
+    headers: dict[bytes, bytes] = dict(scope.get("headers") or [])
+    origin, host = headers.get(b"origin", b"").decode("latin-1"), headers.get(b"host", b"").decode("latin-1")
+    if not origin or origin == "null":
+        return False
+    if origin in settings.CSRF_TRUSTED_ORIGINS:
+        return True
+    address = urlsplit(origin)
+    known = validate_host(host.rsplit(":", 1)[0] if not host.endswith("]") else host, settings.ALLOWED_HOSTS)
+    return address.scheme in ("http", "https") and address.netloc == host and known
+
+
+class _Page:
+    """The serving of one socket."""
+
+    def __init__(self, scope: Message, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self._receive = receive
+        self._send = send
+        self.config: VoiceConfig = settings.VOICE
+
+    async def serve(self) -> None:
+        login = await login_of(self.scope)
+        if login is None:
+            raise _Refused(SIGNED_OUT, "not_signed_in", "Sign in first.")
+        session = await self._begin(await self._first_message(), login)
+        if session is None:
+            return
+        start = asyncio.get_running_loop().create_task
+        sender, listener = start(self._deliver(session)), start(self._listen(session))
+        watcher = start(self._watch(session))
+        tasks = {sender, listener, watcher}
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if watcher in done:
+                await self._farewell(session, sender, *watcher.result())
+            elif listener in done:
+                listener.result()
+        except asyncio.CancelledError:
+            # Daphne sends no lifespan events: a consumer that is cancelled is how it says that it stops.
+            if session.attached_to(self):
+                session.end(Ending.DRAIN)
+                await asyncio.shield(asyncio.wait_for(session.finished.wait(), DRAIN_S))
+            raise
+        finally:
+            session.detach(self)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- beginning ----------------------------------------------------------------------------------
+
+    async def _first_message(self) -> _Start | None:
+        try:
+            async with asyncio.timeout(FIRST_MESSAGE_S):
+                message = await self._receive()
+        except TimeoutError:
+            raise _Refused(BAD_START, "no_start", "The page did not start a session.") from None
+        if message["type"] == "websocket.disconnect":
+            return None
+        try:
+            start = msgspec.json.decode(message.get("text") or "", type=_Start)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            start = None
+        if start is None or start.type != "session.start":
+            raise _Refused(BAD_START, "bad_start", "The first message must be a valid session.start.")
+        return start
+
+    async def _begin(self, start: _Start | None, login: Login) -> LiveSession | None:
+        if start is None:
+            return None
+        if start.resume is not None:
+            found = registry.find(start.resume.session_id, login.user_id)
+            if found is None:
+                raise _Refused(NOT_FOUND, "session_not_found", "This conversation has ended.")
+            resumed = to_browser(found.resume(self, start.resume.seq))
+            # Before everything that follows, and without a number of its own.
+            await self._send({"type": "websocket.send", "text": resumed.text})
+            return found
+        try:
+            legs = _legs(start.audio)
+            registry.admit(login.user_id, self.config)
+            target = targets.choose(self.config, self._own_address())
+            opened = await store.open_session(
+                user_id=login.user_id, assistant_slug=start.assistant, upstream=target.kind.value
+            )
+            # Others may have begun while the database was asked.
+            registry.admit(login.user_id, self.config)
+        except VoiceAppError as error:
+            close_code = {
+                "too_many_sessions": TOO_MANY, "server_stopping": STOPPING, "assistant_unknown": NOT_FOUND,
+            }.get(error.code, BAD_START)  # fmt: skip
+            raise _Refused(close_code, error.code, error.message) from error
+        assistant = opened.assistant
+        session = LiveSession(
+            opened,
+            login.user_id,
+            target,
+            self.config,
+            Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format),
+        )
+        session.attach(self)
+        registry.start(session, login.key)
+        return session
+
+    def _own_address(self) -> tuple[str, int] | None:
+        server = self.scope.get("server")
+        return (server[0], server[1]) if server and server[1] else None
+
+    # -- down ---------------------------------------------------------------------------------------
+
+    async def _deliver(self, session: LiveSession) -> None:
+        """Send what is due until the session is over or another socket took it."""
+        while session.attached_to(self):
+            message = await session.outbox.due()
+            if not session.attached_to(self):
+                return
+            if message.text is not None:
+                await self._send({"type": "websocket.send", "text": message.text})
+            else:
+                await self._send({"type": "websocket.send", "bytes": message.data})
+
+    # -- up -----------------------------------------------------------------------------------------
+
+    async def _listen(self, session: LiveSession) -> None:
+        """Take what the page sends until its socket is gone."""
+        while True:
+            message = await self._receive()
+            data = message.get("bytes")
+            if data is not None:
+                self._microphone(session, data)
+            elif message["type"] == "websocket.disconnect":
+                return
+            else:
+                self._text(session, message.get("text") or "")
+
+    async def _watch(self, session: LiveSession) -> tuple[int, str]:
+        """Wait until this socket is to be closed; return the close code and the reason."""
+        finished = asyncio.ensure_future(session.finished.wait())
+        try:
+            while not finished.done():
+                await asyncio.wait({finished}, timeout=0.5)
+                if not session.attached_to(self):
+                    return REPLACED, "replaced"
+                if session.stalled:
+                    return SLOW, "slow_page"
+        finally:
+            finished.cancel()
+        ending = session.ending or Ending.FAULT
+        return ending.close_code, ending.reason
+
+    async def _farewell(
+        self, session: LiveSession, sender: asyncio.Task[None], code: int, reason: str
+    ) -> None:
+        """Let the page read how it ended, then close; one that does not read is not waited for long."""
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                if session.finished.is_set():
+                    await session.outbox.drained(sender)
+                sender.cancel()
+                await self._send({"type": "websocket.close", "code": code, "reason": reason})
+        except TimeoutError:
+            logger.info("session %s: the page did not read to the end", session.id)
+
+    def _microphone(self, session: LiveSession, data: bytes) -> None:
+        try:
+            if len(data) > MAX_FRAME_BYTES:
+                raise AudioFormatError(
+                    f"An audio message may have {MAX_FRAME_BYTES} bytes at most.", code="message_too_large"
+                )
+            session.microphone(data)
+        except AudioFormatError as error:
+            session.tell(_error(error))
+
+    def _text(self, session: LiveSession, text: str) -> None:
+        try:
+            if len(text) > MAX_TEXT_BYTES:
+                raise DecodeError(
+                    f"A message may have {MAX_TEXT_BYTES} characters at most.", code="message_too_large"
+                )
+            fields = codec.decode_fields(text)
+            match fields["type"]:
+                case "playback.report":
+                    report = msgspec.convert(fields, _Report)
+                    session.outbox.acknowledge(report.seq)
+                    session.playback_report(report.item_id, report.played_ms, final=report.final)
+                case "ping":
+                    session.outbox.acknowledge(_sequence(fields))
+                    session.tell(to_browser({"type": "pong"}))
+                case "session.end":
+                    session.end(Ending.HUNG_UP)
+                case _:
+                    session.client_event(codec.client_event(fields))
+        except DecodeError as error:
+            session.tell(_error(error))
+        except msgspec.ValidationError as error:
+            session.tell(_error(DecodeError(str(error), code="invalid_type")))
+
+
+def _sequence(fields: Object) -> int:
+    seq = fields.get("seq", 0)
+    if not isinstance(seq, int):
+        raise DecodeError("Invalid type for 'seq': expected an integer.", code="invalid_type", param="seq")
+    return seq
+
+
+def _legs(audio: _Audio | None) -> tuple[AudioFormat | None, AudioFormat | None]:
+    if audio is None:
+        return None, None
+    return (
+        None if audio.input is None else AudioFormat.parse(audio.input),
+        None if audio.output is None else AudioFormat.parse(audio.output),
+    )
+
+
+def _error(error: VoiceAppError) -> SendBrowser:
+    event = codec.error_event("", code=error.code, message=error.message, param=getattr(error, "param", None))
+    return SendBrowser(codec.encode(event).decode())

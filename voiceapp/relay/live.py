@@ -1,0 +1,431 @@
+"""A live session: one conversation, one service, at most one page; it outlives the page's socket.
+
+It owns the conversation's state, the connection to the service, the recorder and every task of the
+session, and it ends in one place, ``_finish``, whatever the cause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from voiceapp import actions
+from voiceapp.actions import Action, notice, to_browser
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.audio.resample import Transcoder
+from voiceapp.config import AssistantConfig, VoiceConfig
+from voiceapp.conversation import Conversation
+from voiceapp.errors import AudioFormatError, UpstreamError, VoiceAppError
+from voiceapp.protocol.events import Event, Object, UnknownEvent
+from voiceapp.records import store
+from voiceapp.records.recording import Recorder
+from voiceapp.relay.outbox import Outbox
+from voiceapp.relay.target import Target
+from voiceapp.relay.upstream import Upstream, open_upstream
+
+logger = logging.getLogger(__name__)
+
+TICK_S = 0.1
+"""How exact deadlines are: a cut that nobody reports settles after 250 to 350 ms."""
+
+RECONNECTS = 3
+"""Times in a row that a lost service is dialled again, with a growing pause."""
+
+EARLY_AUDIO_MS = 10_000
+"""Speech kept while the service is being dialled."""
+
+STARTING_NOTICE_S = 1.0
+STALL_S = 10.0
+"""How long an attached page may leave a full window unacknowledged."""
+
+
+class Ending(Enum):
+    """Why a session ended: (reason kept with it, close code of the page's socket, words for the page)."""
+
+    HUNG_UP = ("hung_up", 4000, "The conversation has ended.")
+    PAGE_GONE = ("page_gone", 4000, "The page did not come back.")
+    IDLE = ("idle", 4008, "Nothing was said for a long time, so the conversation has ended.")
+    CAP = ("max_duration", 4013, "The conversation reached its longest duration.")
+    UPSTREAM_REFUSED = ("upstream_refused", 4011, "The voice service refused the connection.")
+    UPSTREAM_LOST = ("upstream_lost", 4012, "The voice service was lost.")
+    DRAIN = ("server_stopped", 4015, "The server is being restarted. Your conversation is kept.")
+    SIGNED_OUT = ("signed_out", 4016, "You were signed out.")
+    FAULT = ("fault", 1011, "Something went wrong on the server. Your conversation is kept.")
+
+    @property
+    def reason(self) -> str:
+        """The stable word."""
+        return self.value[0]
+
+    @property
+    def close_code(self) -> int:
+        """The WebSocket close code for the page."""
+        return self.value[1]
+
+    @property
+    def words(self) -> str:
+        """A sentence for the person at the page."""
+        return self.value[2]
+
+
+class _Ended(Exception):
+    """Leaves the task group once the session is to end."""
+
+
+@dataclass(frozen=True)
+class Legs:
+    """The audio formats of the page's leg, which the service's may differ from."""
+
+    input: AudioFormat
+    output: AudioFormat
+
+
+class LiveSession:
+    """See the module. All methods run on the event loop; none of them waits but ``run`` and ``ended``."""
+
+    def __init__(
+        self,
+        opened: store.OpenedSession,
+        user_id: int,
+        target: Target,
+        config: VoiceConfig,
+        legs: Legs | None = None,
+    ) -> None:
+        self.id = opened.session_id
+        self.user_id = user_id
+        self.target = target
+        self.config = config
+        self.assistant: AssistantConfig = opened.assistant
+        if not target.captions:
+            # No deployment transcribes here; the page shows speech without words.
+            self.assistant = msgspec.structs.replace(self.assistant, transcription=None)
+        self.legs = legs or Legs(self.assistant.input_format, self.assistant.output_format)
+        self.outbox = Outbox()
+        self._loop = asyncio.get_running_loop()
+        self._started = self._loop.time()
+        self._ids = (f"relay_{n}" for n in count(1))
+        self.conversation = Conversation(
+            self.assistant, self._ids, transcription_model=target.transcription_model
+        )
+        self._writer = store.writer()
+        self._recorder = (
+            Recorder(config.data_dir, self.id, self.legs.input, self.legs.output)
+            if config.record_audio
+            else None
+        )
+        self._to_service: Transcoder | None = None
+        self._to_page: Transcoder | None = None
+        self._upstream: Upstream | None = None
+        self._early: deque[bytes] = deque()
+        self._early_ms = 0.0
+        self._lost: asyncio.Future[UpstreamError] | None = None
+        self._announced = False
+        self._heard_at = self._detached_at = self._started
+        self._flowing_at = self._started
+        self._page: object | None = None
+        self._ending: asyncio.Future[Ending] = self._loop.create_future()
+        self.finished = asyncio.Event()
+        self._cause: VoiceAppError | None = None
+
+    # -- life ---------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Live until something ends the session, then settle everything."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._keep_upstream())
+                group.create_task(self._keep_time())
+                await self._ending
+                raise _Ended
+        except* _Ended:
+            pass
+        except* Exception as errors:
+            logger.error("session %s failed", self.id, exc_info=errors)
+            self.end(Ending.FAULT)
+        finally:
+            self.end(Ending.DRAIN)
+            await asyncio.shield(asyncio.ensure_future(self._finish(self._ending.result())))
+
+    def end(self, ending: Ending, error: VoiceAppError | None = None) -> None:
+        """Ask the session to end; the first cause counts. ``error`` says more of it."""
+        if not self._ending.done():
+            self._cause = error
+            self._ending.set_result(ending)
+
+    @property
+    def ending(self) -> Ending | None:
+        """Why the session ended or is ending, if it is."""
+        return self._ending.result() if self._ending.done() else None
+
+    async def _finish(self, ending: Ending) -> None:
+        """The one place where a session ends."""
+        now = self._now()
+        try:
+            self._perform(self.conversation.finish(now))
+            self._perform([to_browser(self._farewell(ending))])
+            if self._upstream is not None:
+                await self._upstream.aclose()
+            recording = await self._recorder.aclose() if self._recorder else None
+            await store.close_session(
+                self.id,
+                reason=ending.reason,
+                expected=ending not in (Ending.FAULT, Ending.UPSTREAM_LOST, Ending.UPSTREAM_REFUSED),
+                duration_ms=int(now),
+                recording=recording,
+            )
+        except VoiceAppError as error:
+            # The store closes the session by itself once it can, and repairs it at the next start.
+            logger.error("session %s could not be closed in order (%s)", self.id, error.code)
+        finally:
+            self.finished.set()
+
+    def _farewell(self, ending: Ending) -> Object:
+        cause = self._cause
+        return {
+            "type": "session.ended",
+            "reason": ending.reason,
+            "code": cause.code if cause else ending.reason,
+            "message": cause.message if cause else ending.words,
+        }
+
+    async def _keep_time(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._perform(self.conversation.tick(self._now()))
+            now = self._loop.time()
+            if self._page is None and now - self._detached_at > self.config.grace_s:
+                self.end(Ending.PAGE_GONE)
+            elif now - self._heard_at > self.config.idle_s:
+                self.end(Ending.IDLE)
+            elif now - self._started > self.config.max_session_s:
+                self.end(Ending.CAP)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the attached page has not acknowledged a full window for too long, or lags too far."""
+        now = self._loop.time()
+        if not self.outbox.blocked:
+            self._flowing_at = now
+        return self.outbox.overfull or now - self._flowing_at > STALL_S
+
+    def _now(self) -> float:
+        return (self._loop.time() - self._started) * 1000
+
+    # -- the service --------------------------------------------------------------------------------
+
+    async def _keep_upstream(self) -> None:
+        """Dial the service, and dial it again when it is lost, with what was said before."""
+        failures = 0
+        while True:
+            try:
+                await self._dial()
+                assert self._lost is not None
+                error = await self._lost
+                failures = 0 if self.conversation.ready else failures
+            except UpstreamError as refused:
+                error = refused
+            self.conversation.disconnected()
+            failures += 1
+            if not self._announced:
+                self.end(Ending.UPSTREAM_REFUSED, error)
+                return
+            if failures > RECONNECTS:
+                self.end(Ending.UPSTREAM_LOST, error)
+                return
+            self._perform([notice("upstream_reconnecting", "The voice service was lost. Calling it again…")])
+            await asyncio.sleep(0.2 * 2**failures)
+
+    async def _dial(self) -> None:
+        hint = self._loop.call_later(STARTING_NOTICE_S, self._say_starting)
+        try:
+            upstream, first = await open_upstream(self.target, self.config.connect_timeout_s)
+        finally:
+            hint.cancel()
+        self._upstream = upstream
+        self._lost = self._loop.create_future()
+        upstream.start(first, self._receive, self._on_lost)
+
+    def _say_starting(self) -> None:
+        self._perform([notice("upstream_starting", "The voice service is getting ready…")])
+
+    def _on_lost(self, error: UpstreamError) -> None:
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_result(error)
+
+    def _receive(self, event: Event | UnknownEvent, text: str) -> None:
+        try:
+            self._perform(self.conversation.receive_server(event, text, self._now()))
+            if self.conversation.ready and not self._announced:
+                self._announce()
+        except Exception:
+            # This runs in the transport's callback, which would swallow it.
+            logger.exception("session %s failed", self.id)
+            self.end(Ending.FAULT)
+
+    def _announce(self) -> None:
+        """Tell the page that the service listens, and send it what was said meanwhile."""
+        self._announced = True
+        self._heard_at = self._loop.time()
+        self._perform([to_browser(self.description())])
+        early, self._early, self._early_ms = self._early, deque(), 0.0
+        for frame in early:
+            self._to_upstream(frame)
+
+    def description(self) -> Object:
+        """Return ``session.ready``."""
+        limits = {"max_session_ms": int(self.config.max_session_s * 1000)}
+        return {
+            "type": "session.ready",
+            "session_id": str(self.id),
+            "assistant": {"slug": self.assistant.slug, "name": self.assistant.name},
+            "audio": {"input": self.legs.input.to_ga(), "output": self.legs.output.to_ga()},
+            "turn_detection": self.conversation.turn_detection,
+            "transcription": self.assistant.transcription is not None,
+            "upstream": self.target.kind.value,
+            "grace_ms": int(self.config.grace_s * 1000),
+            "limits": limits,
+        }
+
+    # -- the page -----------------------------------------------------------------------------------
+
+    def attach(self, page: object) -> None:
+        """Let a page's socket take over."""
+        self._page = page
+        self._heard_at = self._flowing_at = self._loop.time()
+
+    def resume(self, page: object, seq: int) -> Object:
+        """Let a page come back that has everything up to ``seq``; return ``session.resumed`` for it."""
+        self.attach(page)
+        after, lost = self.outbox.rewind(seq)
+        return {"type": "session.resumed", "seq": after, "session_id": str(self.id), "lost": lost}
+
+    def detach(self, page: object) -> None:
+        """A page's socket is gone; the session waits for the next one."""
+        if self._page is page:
+            self._page = None
+            self._detached_at = self._loop.time()
+
+    def attached_to(self, page: object) -> bool:
+        """Whether ``page`` is the one that this session talks to."""
+        return self._page is page
+
+    def microphone(self, data: bytes) -> None:
+        """Take a frame of the page's microphone, in the page's input format.
+
+        Raises ``AudioFormatError`` where it is no whole number of samples.
+        """
+        if len(data) % self.legs.input.sample_bytes:
+            raise AudioFormatError("16-bit audio must have an even number of bytes.", code="invalid_value")
+        if self._recorder is not None:
+            self._recorder.microphone(data, self._now())
+        if self._announced and self.conversation.ready:
+            self._to_upstream(data)
+            return
+        self._early.append(data)
+        self._early_ms += self.legs.input.duration_ms(len(data))
+        while self._early_ms > EARLY_AUDIO_MS:
+            self._early_ms -= self.legs.input.duration_ms(len(self._early.popleft()))
+
+    def _to_upstream(self, data: bytes) -> None:
+        if self._upstream is not None:
+            self._upstream.send_audio(self._to_service.feed(data) if self._to_service else data)
+
+    def client_event(self, event: Event | UnknownEvent) -> None:
+        """Take a Realtime client event of the page."""
+        self._heard_at = self._loop.time()
+        self._perform(self.conversation.receive_client(event, self._now()))
+
+    def playback_report(self, item_id: str, played_ms: float, *, final: bool) -> None:
+        """Take what the page's speaker has played of an item."""
+        self._perform(self.conversation.playback_report(item_id, played_ms, final=final, now=self._now()))
+
+    def tell(self, *told: Action) -> None:
+        """Send the page something that is not of the conversation, such as an error event."""
+        self._perform(list(told))
+
+    # -- actions ------------------------------------------------------------------------------------
+
+    def _perform(self, due: list[Action]) -> None:
+        for action in due:
+            match action:
+                case actions.SendAudio():
+                    samples = self._to_page.feed(action.samples) if self._to_page else action.samples
+                    self._to_speaker(action.index, action.item_id, samples)
+                case actions.EndAudio():
+                    if self._to_page is not None:
+                        samples = self._to_page.feed(b"", last=True)
+                        self._to_page = Transcoder(self._to_page.source, self._to_page.target)
+                        self._to_speaker(action.index, action.item_id, samples)
+                case actions.SendBrowser():
+                    self.outbox.put_text(action.text)
+                case actions.SendUpstream():
+                    if self._upstream is not None:
+                        self._upstream.send(action.fields)
+                case actions.SaveItem():
+                    self._heard_at = self._loop.time()
+                    self._save(action.item)
+                case actions.FormatsAgreed():
+                    self._agree(action)
+                case actions.CutAudio():
+                    if self._recorder is not None:
+                        self._recorder.cut(action.item_id, action.played_ms)
+                case actions.SaveResponse() | actions.SaveToolCall():
+                    self._save_other(action)
+                case actions.CallTool():
+                    output = msgspec.json.encode({"error": "unknown_tool"}).decode()
+                    answer = self.conversation.tool_returned(
+                        action.call_id, output, status="failed", now=self._now()
+                    )
+                    self._perform(answer)
+        if self._page is None and self.outbox.overfull:
+            self.outbox.drop_oldest()
+
+    def _to_speaker(self, index: int, item_id: str, samples: bytes) -> None:
+        self._heard_at = self._loop.time()
+        self.outbox.put_audio(index, samples)
+        if self._recorder is not None:
+            self._recorder.assistant(item_id, samples, self._now())
+
+    def _agree(self, agreed: actions.FormatsAgreed) -> None:
+        wanted, given = self.legs, agreed
+        self._to_service = self._transcoder(self._to_service, wanted.input, given.input)
+        self._to_page = self._transcoder(self._to_page, given.output, wanted.output)
+        if (given.input, given.output) != (self.assistant.input_format, self.assistant.output_format):
+            logger.warning("session %s: the service uses other audio formats than asked for", self.id)
+
+    @staticmethod
+    def _transcoder(
+        current: Transcoder | None, source: AudioFormat, target: AudioFormat
+    ) -> Transcoder | None:
+        if source is target:
+            return None
+        if current is not None and (current.source, current.target) == (source, target):
+            return current
+        return Transcoder(source, target)
+
+    def _save(self, item: actions.KeptItem) -> None:
+        fields = {name: getattr(item, name) for name in store.ItemRecord.__struct_fields__}
+        self._keep(self._writer.save_item, store.ItemRecord(**fields))
+
+    def _save_other(self, action: actions.SaveResponse | actions.SaveToolCall) -> None:
+        fields = {name: getattr(action, name) for name in action.__struct_fields__}
+        if isinstance(action, actions.SaveResponse):
+            self._keep(self._writer.save_response, store.ResponseRecord(**fields))
+        else:
+            self._keep(self._writer.save_tool_call, store.ToolCallRecord(**fields))
+
+    def _keep(self, save: Any, record: Any) -> None:
+        try:
+            save(self.id, record)
+        except VoiceAppError as error:
+            logger.error("session %s: a record could not be kept (%s)", self.id, error.code)
+            self.outbox.put_text(
+                notice("not_kept", "This conversation cannot be kept at the moment.", "warning").text
+            )

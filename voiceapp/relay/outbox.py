@@ -1,0 +1,123 @@
+"""Numbered messages for one page, kept until the page says that it has them.
+
+Each message down, text or binary, takes the next sequence number. What was sent stays here until it is
+acknowledged (``seq`` in ``ping`` and ``playback.report``), so that a page whose socket died resumes without
+loss or repeat. Both what waits and what is kept are bounded: a page that does not read is let go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+
+WINDOW_BYTES = 1024 * 1024
+"""Bytes on their way to a page that has not acknowledged them: 20 s of PCM16."""
+
+MAX_KEPT_BYTES = 2 * 1024 * 1024
+"""Bytes kept for a page: beyond, an attached page is too slow, and a detached one loses the oldest."""
+
+
+@dataclass(slots=True, frozen=True)
+class Message:
+    """One message: ``text``, or ``data`` for a binary one."""
+
+    seq: int
+    text: str | None
+    data: bytes | None
+
+    @property
+    def size(self) -> int:
+        """Bytes, about."""
+        return len(self.text or "") + len(self.data or b"")
+
+
+class Outbox:
+    """The messages of one session to its page, whichever socket the page has at the moment."""
+
+    def __init__(self) -> None:
+        self._messages: deque[Message] = deque()
+        self._kept_bytes = 0
+        self._flight_bytes = 0
+        self._next_seq = 1
+        self._next_to_send = 1
+        self._wake = asyncio.Event()
+        self._empty = asyncio.Event()
+
+    def put_text(self, text: str) -> None:
+        """Queue a JSON object, with its number as ``seq``."""
+        self._put(Message(self._next_seq, f'{{"seq":{self._next_seq},{text.lstrip()[1:]}', None))
+
+    def put_audio(self, index: int, samples: bytes) -> None:
+        """Queue samples of the track ``index``."""
+        self._put(Message(self._next_seq, None, index.to_bytes(4, "big") + samples))
+
+    def _put(self, message: Message) -> None:
+        self._next_seq += 1
+        self._messages.append(message)
+        self._kept_bytes += message.size
+        self._wake.set()
+
+    @property
+    def overfull(self) -> bool:
+        """Whether more is kept than any page may leave unread."""
+        return self._kept_bytes > MAX_KEPT_BYTES
+
+    def drop_oldest(self) -> None:
+        """Make room while no page is attached; the page will be told that something was lost."""
+        while self._kept_bytes > MAX_KEPT_BYTES and self._messages:
+            message = self._messages.popleft()
+            self._kept_bytes -= message.size
+            self._next_to_send = max(self._next_to_send, message.seq + 1)
+
+    def acknowledge(self, seq: int) -> None:
+        """The page has everything up to ``seq``."""
+        while self._messages and self._messages[0].seq <= min(seq, self._next_to_send - 1):
+            message = self._messages.popleft()
+            self._kept_bytes -= message.size
+            self._flight_bytes -= message.size
+        self._wake.set()
+
+    def rewind(self, seq: int) -> tuple[int, bool]:
+        """A page comes back that has everything up to ``seq``; send what follows once more.
+
+        Returns the number after which sending goes on, and whether something is missing before that.
+        """
+        self._next_to_send = self._next_seq
+        self.acknowledge(seq)
+        first = self._messages[0].seq if self._messages else self._next_seq
+        self._next_to_send = first
+        self._flight_bytes = 0
+        return first - 1, first - 1 != seq
+
+    async def due(self) -> Message:
+        """Wait for the next message that may be sent now; it counts as sent."""
+        while True:
+            message = self.take()
+            if message is not None:
+                return message
+            self._empty.set()
+            self._wake.clear()
+            await self._wake.wait()
+
+    def take(self) -> Message | None:
+        """Return the next message that may be sent now, if there is one; it counts as sent."""
+        if self._next_to_send >= self._next_seq or self._flight_bytes > WINDOW_BYTES:
+            return None
+        message = self._messages[self._next_to_send - self._messages[0].seq]
+        self._next_to_send += 1
+        self._flight_bytes += message.size
+        return message
+
+    @property
+    def blocked(self) -> bool:
+        """Whether messages wait although the page has a full window to acknowledge."""
+        return self._next_to_send < self._next_seq and self._flight_bytes > WINDOW_BYTES
+
+    async def drained(self, sender: asyncio.Task[None]) -> None:
+        """Wait until everything was sent, or until ``sender`` can send no more."""
+        self._empty.clear()
+        if self._next_to_send < self._next_seq:
+            waiting = asyncio.ensure_future(self._empty.wait())
+            await asyncio.wait({waiting, sender}, return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()

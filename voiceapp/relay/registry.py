@@ -1,0 +1,120 @@
+"""All live sessions of this process: the one place that starts, finds and drains them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth import get_user_model
+from django.contrib.sessions.models import Session as LoginSession
+from django.utils import timezone
+
+from voiceapp.config import VoiceConfig
+from voiceapp.errors import VoiceAppError
+from voiceapp.relay.live import Ending, LiveSession
+
+logger = logging.getLogger(__name__)
+
+DRAIN_S = 20.0
+"""How long a drain waits for sessions to be kept; process managers give 30 s."""
+
+WATCH_S = 1.0
+"""How often it is checked that those who talk are still signed in: a logout ends a call within 2 s."""
+
+
+class Registry:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[UUID, LiveSession] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._logins: dict[LiveSession, str] = {}
+        self._watch: asyncio.Task[None] | None = None
+        self.draining = False
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def admit(self, user_id: int, config: VoiceConfig) -> None:
+        """Raise ``VoiceAppError`` (``too_many_sessions``, ``server_stopping``) where no session may start."""
+        if self.draining:
+            raise VoiceAppError("The server is being restarted. Try again soon.", code="server_stopping")
+        if len(self._sessions) >= config.max_sessions:
+            raise VoiceAppError(
+                "Too many people talk at the moment. Try again soon.", code="too_many_sessions"
+            )
+        mine = sum(1 for session in self._sessions.values() if session.user_id == user_id)
+        if mine >= config.max_sessions_per_user:
+            raise VoiceAppError(
+                "You have too many conversations open. Close another page first.", code="too_many_sessions"
+            )
+
+    def start(self, session: LiveSession, login_key: str) -> None:
+        """Let a session live in a task of its own."""
+        self._sessions[session.id] = session
+        self._logins[session] = login_key
+        task = asyncio.get_running_loop().create_task(self._run(session), name=f"session {session.id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if self._watch is None or self._watch.done():
+            self._watch = asyncio.get_running_loop().create_task(self._watch_logins(), name="logins")
+
+    async def _run(self, session: LiveSession) -> None:
+        try:
+            await session.run()
+        finally:
+            self._sessions.pop(session.id, None)
+            self._logins.pop(session, None)
+
+    def find(self, session_id: UUID, user_id: int) -> LiveSession | None:
+        """Return a user's own live session that has not begun to end."""
+        session = self._sessions.get(session_id)
+        if session is None or session.user_id != user_id or session.ending is not None:
+            return None
+        return session
+
+    async def drain(self) -> None:
+        """End every session, telling its page, and wait until all are kept."""
+        self.draining = True
+        if self._watch is not None:
+            self._watch.cancel()
+        for session in list(self._sessions.values()):
+            session.end(Ending.DRAIN)
+        if self._tasks:
+            _, late = await asyncio.wait(set(self._tasks), timeout=DRAIN_S)
+            for task in late:
+                logger.error("%s did not end in time", task.get_name())
+                task.cancel()
+
+    async def _watch_logins(self) -> None:
+        while self._sessions:
+            await asyncio.sleep(WATCH_S)
+            logins = dict(self._logins)
+            try:
+                gone = await sync_to_async(_signed_out, thread_sensitive=False)(
+                    {(session.user_id, key) for session, key in logins.items()}
+                )
+            except Exception:
+                # A database that is away for a moment signs nobody out.
+                logger.exception("sign-ins could not be checked")
+                continue
+            for session, key in logins.items():
+                if (session.user_id, key) in gone:
+                    session.end(Ending.SIGNED_OUT)
+
+
+def _signed_out(logins: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
+    """Return those logins that are over: signed out, expired, or of a user who may no longer sign in."""
+    asked = set(logins)
+    keys = {key for _, key in asked}
+    live = LoginSession.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    known = set(live.values_list("session_key", flat=True))
+    users = get_user_model().objects.filter(pk__in={user_id for user_id, _ in asked}, is_active=True)
+    active = set(users.values_list("pk", flat=True))
+    return {(user_id, key) for user_id, key in asked if key not in known or user_id not in active}
+
+
+registry = Registry()

@@ -1,0 +1,149 @@
+"""Which Realtime service a session talks to: its address, its credentials, its words for failure."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import quote, urlsplit
+
+from voiceapp.config import UpstreamKind, VoiceConfig
+from voiceapp.errors import ConfigurationError, UpstreamRefused
+
+EMBEDDED_MODEL = "voiceapp-embedded"
+
+
+class TokenSource(Protocol):
+    """What gives Microsoft Entra ID tokens; ``azure.identity`` credentials do."""
+
+    def get_token(self, *scopes: str) -> Any:
+        """Return an object whose ``token`` is a bearer token that is valid now."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One Realtime service, ready to be dialled."""
+
+    kind: UpstreamKind
+    url: str
+    api_key: str = field(repr=False, default="")
+    entra_scope: str = ""
+    transcription_model: str = ""
+    captions: bool = True
+
+    async def headers(self) -> dict[str, str]:
+        """Return the credentials of one connection; a token is fetched anew, off the event loop."""
+        if self.api_key:
+            return {"api-key": self.api_key}
+        token = await asyncio.to_thread(_entra_token, self.entra_scope)
+        return {"Authorization": f"Bearer {token}"}
+
+
+def choose(config: VoiceConfig, own_address: tuple[str, int] | None) -> Target:
+    """Return the service that the settings choose.
+
+    ``own_address`` is where this server listens; the embedded engine is reached there unless
+    ``VOICEAPP_ENGINE_URL`` names another. Raises ``ConfigurationError`` where neither is known.
+    """
+    kind = config.upstream_kind
+    if kind is UpstreamKind.EMBEDDED:
+        return Target(
+            kind,
+            f"{_engine_base(config, own_address)}/openai/v1/realtime?model={EMBEDDED_MODEL}",
+            config.engine_api_key,
+            transcription_model="moonshine-tiny-en",
+        )
+    base = _websocket_base(config.azure_endpoint)
+    deployment = quote(config.azure_deployment, safe="")
+    if kind is UpstreamKind.AZURE_PREVIEW:
+        version = quote(config.azure_api_version, safe="")
+        url = f"{base}/openai/realtime?api-version={version}&deployment={deployment}"
+    else:
+        url = f"{base}/openai/v1/realtime?model={deployment}"
+    return Target(
+        kind,
+        url,
+        config.azure_api_key,
+        entra_scope=config.azure_entra_scope,
+        transcription_model=config.azure_transcription_deployment,
+        captions=bool(config.azure_transcription_deployment),
+    )
+
+
+def _engine_base(config: VoiceConfig, own_address: tuple[str, int] | None) -> str:
+    if config.engine_url:
+        return _websocket_base(config.engine_url)
+    if own_address is None:
+        raise ConfigurationError(
+            "This server does not know its own address. Set VOICEAPP_ENGINE_URL, such as ws://127.0.0.1:8000."
+        )
+    host, port = own_address
+    # A server that listens on every address is reached on the loopback one.
+    host = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"ws://[{host}]:{port}" if ":" in host else f"ws://{host}:{port}"
+
+
+def _websocket_base(endpoint: str) -> str:
+    """Return ``wss://host[/prefix]``; what a portal adds from ``/openai`` on is not part of it."""
+    address = urlsplit(endpoint if "://" in endpoint else f"https://{endpoint}")
+    scheme = "ws" if address.scheme in ("http", "ws") else "wss"
+    prefix = address.path.split("/openai", 1)[0].rstrip("/")
+    return f"{scheme}://{address.netloc}{prefix}"
+
+
+_credential: TokenSource | None = None
+
+
+def _entra_token(scope: str) -> str:
+    global _credential
+    if _credential is None:
+        try:
+            from azure.identity import DefaultAzureCredential
+        except ImportError:
+            raise ConfigurationError(
+                "Signing in with Microsoft Entra ID needs the azure extra: pip install 'voiceapp[azure]'."
+            ) from None
+        _credential = DefaultAzureCredential()
+    try:
+        return str(_credential.get_token(scope).token)
+    except Exception as error:
+        raise UpstreamRefused(
+            f"Microsoft Entra ID gave no token ({type(error).__name__}).", code="upstream_unauthorized"
+        ) from error
+
+
+def use_credential(source: TokenSource | None) -> None:
+    """Take tokens from ``source`` from now on; ``None``: from ``DefaultAzureCredential``."""
+    global _credential
+    _credential = source
+
+
+def refusal(status: int, kind: UpstreamKind) -> UpstreamRefused:
+    """Return the error for an HTTP status with which a service refused the connection."""
+    azure = kind is not UpstreamKind.EMBEDDED
+    if status in (401, 403):
+        name = "AZURE_OPENAI_API_KEY" if azure else "VOICEAPP_ENGINE_API_KEY"
+        return UpstreamRefused(f"The service refused the key. Check {name}.", code="upstream_unauthorized")
+    if status == 404:
+        hint = {
+            UpstreamKind.AZURE_GA: "A resource that only has the preview API needs AZURE_OPENAI_API_VERSION.",
+            UpstreamKind.AZURE_PREVIEW: "The preview API is retired on many resources: leave "
+            "AZURE_OPENAI_API_VERSION empty to use the GA API.",
+            UpstreamKind.EMBEDDED: "Check VOICEAPP_ENGINE_URL.",
+        }[kind]
+        return UpstreamRefused(
+            f"The service does not know this deployment or address. Check AZURE_OPENAI_DEPLOYMENT. {hint}"
+            if azure
+            else f"There is no voice engine at this address. {hint}",
+            code="upstream_not_found",
+        )
+    if status == 429:
+        return UpstreamRefused("The service is too busy at the moment. Try again soon.", code="upstream_busy")
+    if status == 400:
+        return UpstreamRefused(
+            "The service did not accept the request. Check that the deployment is a realtime model.",
+            code="upstream_bad_request",
+        )
+    return UpstreamRefused(
+        f"The service is not available (HTTP {status}). Try again soon.", code="upstream_unavailable"
+    )

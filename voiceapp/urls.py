@@ -1,0 +1,20 @@
+"""Addresses of the pages."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.auth.views import LogoutView
+from django.urls import path
+
+from voiceapp.web import audio, views
+
+urlpatterns = [
+    path("", views.index, name="index"),
+    path("signin/<str:token>", views.sign_in, name="sign-in"),
+    path("login/", views.LogIn.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("sessions/", views.sessions, name="sessions"),
+    path("sessions/<uuid:session_id>/", views.session, name="session"),
+    path("sessions/<uuid:session_id>/recording.flac", audio.recording, name="recording"),
+    path("admin/", admin.site.urls),
+]

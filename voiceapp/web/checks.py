@@ -1,0 +1,60 @@
+"""System checks: every bad or missing setting in a sentence, with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core import checks
+
+from voiceapp.config import Problem, VoiceConfig
+
+_ONLY_A_HINT = frozenset({"AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT"})
+
+
+@checks.register()
+def check_settings(
+    app_configs: Sequence[AppConfig] | None = None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Explain each problem that was found when the settings were read, and each missing extra."""
+    config: VoiceConfig = settings.VOICE
+    return [_message(problem) for problem in [*settings.VOICE_PROBLEMS, *missing_extras(config)]]
+
+
+def missing_extras(config: VoiceConfig) -> list[Problem]:
+    """Return the settings that need a package which is not installed."""
+    wanted = (
+        ("DATABASE_URL", config.database_url, "psycopg", "postgres"),
+        ("VOICEAPP_REDIS_URL", config.redis_url, "channels_redis", "redis"),
+        (
+            "AZURE_OPENAI_API_KEY",
+            config.azure_endpoint and not config.azure_api_key,
+            "azure.identity",
+            "azure",
+        ),
+    )
+    return [
+        (
+            name,
+            f"needs the package {package}, which is not installed",
+            f"Run: pip install 'voiceapp[{extra}]'",
+        )
+        for name, value, package, extra in wanted
+        if value and not _installed(package)
+    ]
+
+
+def _installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _message(problem: Problem) -> checks.CheckMessage:
+    name, wrong, hint = problem
+    kind, code = (checks.Warning, "W001") if name in _ONLY_A_HINT else (checks.Error, "E001")
+    return kind(f"{name} {wrong}.", hint=hint, id=f"voiceapp.{name}.{code}")
