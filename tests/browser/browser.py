@@ -68,7 +68,7 @@ def open_page(
         context = browser.new_context(**context_options)
         page = context.new_page()
         faults: list[str] = []
-        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("pageerror", lambda error: faults.append(f"{error}\n{error.stack}"))
         page.add_init_script(path=HERE / "tap.js")
         for script in scripts or []:
             page.add_init_script(script)
@@ -76,8 +76,8 @@ def open_page(
         page.route("**/tap-worklet.js", lambda route: route.fulfill(body=worklet, content_type="text/javascript"))
         page.goto(url)
         yield page
-        assert faults == []
-        assert page.evaluate("window.tap.policy") == []
+        assert not faults, faults
+        assert not (broken := page.evaluate("window.tap.policy")), broken
     finally:
         browser.close()
 

@@ -60,7 +60,7 @@ class Link:
             "session_id": "3f0c2d44-0000-4000-8000-000000000001",
             "assistant": {"slug": self.start["assistant"], "name": "Guide"},
             "audio": {"input": {"type": audio["input"]}, "output": {"type": audio["output"]}},
-            "turn_detection": {"type": "server_vad"},
+            "turn_detection": {"type": "server_vad", "silence_duration_ms": 200},
             "transcription": True,
             "upstream": "embedded",
             "grace_ms": 30000,

@@ -17,7 +17,8 @@
         connect.call(node, context.destination);
         window.tap.rate = context.sampleRate;
         window.tap.ready = true;
-      });
+        // A context that is closed meanwhile loads nothing; who waits for the tap finds out.
+      }, () => {});
     }
     return result;
   };

@@ -25,7 +25,7 @@ def _start(page: Page, server: ScriptedServer, **changes: Any) -> Link:
 
 def _user(link: Link, item: str, previous: str | None) -> None:
     link.send({"type": "input_audio_buffer.speech_started", "item_id": item, "audio_start_ms": 0})
-    link.send({"type": "input_audio_buffer.speech_stopped", "item_id": item, "audio_end_ms": 200})
+    link.send({"type": "input_audio_buffer.speech_stopped", "item_id": item, "audio_end_ms": 300})
     link.send({"type": "input_audio_buffer.committed", "item_id": item, "previous_item_id": previous})
     content = [{"type": "input_audio", "transcript": None}]
     link.send(_item(item, "user", previous, content))
@@ -137,7 +137,7 @@ def test_text_works_without_a_microphone(playwright: Playwright, server: Scripte
 @pytest.mark.parametrize(
     ("flags", "script", "title"),
     [
-        (["--deny-permission-prompts"], "", "blocked for this site"),
+        (["--use-fake-device-for-media-stream", "--deny-permission-prompts"], "", "blocked for this site"),
         ([], "", "No microphone was found"),
         (FAKE, "navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotReadableError') }",
          "in use"),

@@ -192,6 +192,24 @@ test('a close by decision is not resumed', () => {
   }
 });
 
+test('pongs are numbered as all messages are', () => {
+  const world = new World();
+  world.ready();
+  world.down({ seq: 2, type: 'pong' });
+  world.audio(1, 5);
+  assert.equal(world.socket.seq, 3);
+  assert.equal(world.log.events.length, 1);
+});
+
+test('once the server says that the session ended, no close is resumed', () => {
+  const world = new World();
+  world.ready();
+  world.down({ seq: 2, type: 'session.ended', reason: 'fault', message: 'Something went wrong.' });
+  world.lose(1011, 'fault');
+  assert.equal(world.log.over.code, 1011);
+  assert.equal(world.timers.size, 0);
+});
+
 test('a server that never answers is given up soon', () => {
   const world = new World();
   world.lose();

@@ -74,6 +74,8 @@ export class RealtimeSocket {
     this.position = 0;
     this.attached = false;
     this.over = false;
+    /** The server said that the session has ended: the close that follows is the last. */
+    this.ended = false;
     this.attempts = 0;
     this.brokenAt = 0;
     /** @type {Uint8Array<ArrayBuffer>[]} */
@@ -186,7 +188,7 @@ export class RealtimeSocket {
    */
   #receivedText(socket, data) {
     const event = parseEvent(data);
-    if (!event || event.type === 'pong') return;
+    if (!event) return;
     if (event.type === 'session.resumed') {
       // The numbers go on from here; where some are lost, those before it will not come.
       this.position = event.seq ?? this.position;
@@ -200,6 +202,8 @@ export class RealtimeSocket {
       if (event.seq <= this.seq) return;
       this.seq = event.seq;
     }
+    if (event.type === 'pong') return;
+    if (event.type === 'session.ended') this.ended = true;
     if (event.type === 'session.ready') {
       this.sessionId = event.session_id;
       this.graceMs = typeof event.grace_ms === 'number' ? event.grace_ms : this.graceMs;
@@ -257,7 +261,7 @@ export class RealtimeSocket {
     this.socket = null;
     this.attached = false;
     for (const name of ['open', 'ping', 'dead']) this.#clear(name);
-    if (!canResume(code)) {
+    if (this.ended || !canResume(code)) {
       this.#finish(code, reason);
       return;
     }
