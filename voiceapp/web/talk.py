@@ -177,10 +177,12 @@ class Talk:
         await self._send({"type": "conversation.item.create", "item": item})
         await self._send({"type": "response.create"})
         self._moved_at = since
-        while (
-            not self.ended and not (self._answer and not self._busy) and time.monotonic() - since < PATIENCE_S
-        ):
+        while not self._answered() and time.monotonic() - since < PATIENCE_S:  # noqa: ASYNC110
             await asyncio.sleep(FRAME_S)
+
+    def _answered(self) -> bool:
+        """Whether the typed turn is over: answered and played to the end, or nothing more will come."""
+        return bool(self.ended) or (self._answer is not None and not self._busy)
 
     # -- the loudspeaker ----------------------------------------------------------------------------
 
