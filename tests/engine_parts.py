@@ -25,7 +25,10 @@ from voiceapp.engine.session import EngineSession
 from voiceapp.protocol import codec
 
 _SHARED = Path(os.environ.get("SHARED_DIR", Path(__file__).resolve().parents[2] / "shared"))
-RECORDINGS = "jfk austen-1 austen-2 go-forward digits train weather timer joke capital thanks hello".split()
+RECORDINGS = (
+    "jfk", "austen-1", "austen-2", "go-forward", "digits", "train", "weather", "timer", "joke", "capital",
+    "thanks", "hello",
+)  # fmt: skip
 _NUMBERS = {"12": "twelve", "10": "ten", "2": "two", "9": "nine", "3": "three", "4": "four", "0": "zero"}
 
 

@@ -225,7 +225,8 @@ def test_a_text_turn_has_the_services_order() -> None:
     assert start_reply(client).request.history == (Said("user", "Hello"),)
     events = bring(client, TextDelta("Hi ")) + bring(client, TextDelta("there.")) + bring(client, Finished())
     assert kinds(events) == [
-        *MESSAGE_START, "response.output_text.delta", "response.output_text.delta", "response.output_text.done",
+        *MESSAGE_START,
+        "response.output_text.delta", "response.output_text.delta", "response.output_text.done",
         *MESSAGE_END, "response.done",
     ]  # fmt: skip
     assert events[0]["item"] == {

@@ -86,7 +86,7 @@ class SentenceSplitter:
     def _abbreviated(self, stop: int, end: int) -> bool:
         if self._text[stop:end] != ".":
             return False
-        word = self._text[:stop].rsplit(None, 1)[-1].lstrip("(\"'“‘").lower()
+        word = (self._text[:stop].split() or [""])[-1].lstrip("(\"'“‘").lower()
         if word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha() and word != "i"):
             return True
         following = self._text[end:].lstrip()

@@ -200,7 +200,7 @@ def fill_arguments(
     for name in ordered:
         detail = properties[name] if isinstance(properties[name], dict) else {}
         value = reader.read(name, detail, alone=len(required) == 1 and name in required)
-        if value is not None:
+        if value is not None and _fits(value, detail):
             arguments[name] = value
     return arguments, tuple(name for name in required if name not in arguments)
 
@@ -227,6 +227,27 @@ def placeholder(schema: dict[str, Any]) -> Any:
             return None
         case _:
             return "x" * int(schema.get("minLength", 0))
+
+
+def _fits(value: Any, schema: dict[str, Any]) -> bool:
+    """Whether a value that was found is within the schema's bounds; its type is right already."""
+    match value:
+        case bool():
+            return True
+        case int() | float():
+            return bool(
+                value >= schema.get("minimum", value)
+                and value <= schema.get("maximum", value)
+                and value > schema.get("exclusiveMinimum", value - 1)
+                and value < schema.get("exclusiveMaximum", value + 1)
+            )
+        case str():
+            long_enough = schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value))
+            return long_enough and re.search(schema.get("pattern", ""), value) is not None
+        case list():
+            items = schema.get("items")
+            return all(_fits(one, items if isinstance(items, dict) else {}) for one in value)
+    return True
 
 
 def _kind(schema: dict[str, Any]) -> str:
