@@ -16,8 +16,9 @@ from django.conf import settings
 from django.core import checks
 from django.test import Client
 
-from voiceapp.config import SETTINGS, VoiceConfig, kept_key
+from voiceapp.config import SETTINGS, VoiceConfig
 from voiceapp.errors import ConfigurationError
+from voiceapp.keys import kept_key
 from voiceapp.records.database import database
 from voiceapp.web.checks import check_settings, missing_extras
 

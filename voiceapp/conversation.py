@@ -15,6 +15,7 @@ from voiceapp import page_events, session_config
 from voiceapp.actions import (
     Action,
     CutAudio,
+    EndAudio,
     FormatsAgreed,
     SaveItem,
     SaveResponse,
@@ -230,15 +231,19 @@ class Conversation:
         return (track is not None and track.cutting) or response_id in self.playback.dropped_responses
 
     def _audio_done(self, event: events.ResponseOutputAudioDone, text: str, now: float) -> list[Action]:
-        self.playback.complete(event.item_id)
-        return [SendBrowser(text)]
+        return [*self._complete(event.item_id), SendBrowser(text)]
+
+    def _complete(self, item_id: str) -> list[Action]:
+        track = self.playback.complete(item_id)
+        return [] if track is None or track.cutting else [EndAudio(track.index, item_id)]
 
     def _response_done(self, event: events.ResponseDone, text: str, now: float) -> list[Action]:
         response = event.response
         response_id = str(response.get("id", ""))
+        actions: list[Action] = []
         for raw in response.get("output") or []:
-            self.playback.complete(str(raw.get("id", "")))
-        actions: list[Action] = [SendBrowser(text), *self._send(self.sequencer.done(response))]
+            actions += self._complete(str(raw.get("id", "")))
+        actions += [SendBrowser(text), *self._send(self.sequencer.done(response))]
         saved = SaveResponse(
             response_id,
             str(response.get("status", "")),

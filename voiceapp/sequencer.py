@@ -26,7 +26,7 @@ class ResponseSequencer:
 
     active: str | None = None
     asked: Object | None = None
-    granted: Object | None = None
+    granted: deque[Object] = field(default_factory=lambda: deque(maxlen=8))
     waiting: deque[Object] = field(default_factory=deque)
     cancel_when_created: bool = False
     collisions: int = 0
@@ -53,8 +53,10 @@ class ResponseSequencer:
         if is_out_of_band(response):
             return []
         self.active = response.get("id", "")
-        # The service may have begun this one by itself and refuse ours in a moment.
-        self.granted, self.asked = self.asked, None
+        if self.asked is not None:
+            # The service may have begun this one by itself and refuse ours in a moment.
+            self.granted.append(self.asked)
+            self.asked = None
         if not self.cancel_when_created:
             return []
         self.cancel_when_created = False
@@ -64,7 +66,7 @@ class ResponseSequencer:
         """A response ended; return the next create, if one waits."""
         if is_out_of_band(response) or response.get("id") != self.active:
             return []
-        self.active = self.granted = None
+        self.active = None
         self.collisions = 0
         return self._next()
 
@@ -84,12 +86,14 @@ class ResponseSequencer:
         Returns ``None`` where the event is not the one asked for. A create that collided with a response
         which the service began by itself waits for that one's end.
         """
-        event = next((e for e in (self.asked, self.granted) if e and e.get("event_id") == event_id), None)
+        known = [*self.granted, *([self.asked] if self.asked else [])]
+        event = next((event for event in known if event.get("event_id") == event_id), None)
         if event is None:
             return None
         if event is self.asked:
             self.asked = None
-        self.granted = None
+        else:
+            self.granted.remove(event)
         collided = code == "conversation_already_has_active_response"
         if collided and not self.cancel_when_created and self.collisions < MAX_COLLISIONS:
             self.collisions += 1
@@ -99,7 +103,8 @@ class ResponseSequencer:
 
     def reset(self) -> None:
         """Forget everything of a connection that is gone."""
-        self.active = self.asked = self.granted = None
+        self.active = self.asked = None
+        self.granted.clear()
         self.waiting.clear()
         self.cancel_when_created = False
         self.collisions = 0

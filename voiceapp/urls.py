@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
+from django.http import HttpRequest, JsonResponse
 from django.urls import path
 
+from voiceapp.engine import models
 from voiceapp.web import audio, views
+
+
+async def health(request: HttpRequest) -> JsonResponse:
+    """Tell a load balancer that the process answers, and how far the embedded engine is."""
+    return JsonResponse({"status": "ok", "engine": models.state().status})
+
 
 urlpatterns = [
     path("", views.index, name="index"),
@@ -16,5 +24,6 @@ urlpatterns = [
     path("sessions/", views.sessions, name="sessions"),
     path("sessions/<uuid:session_id>/", views.session, name="session"),
     path("sessions/<uuid:session_id>/recording.flac", audio.recording, name="recording"),
+    path("healthz", health, name="health"),
     path("admin/", admin.site.urls),
 ]

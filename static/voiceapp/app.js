@@ -31,7 +31,7 @@ function socketUrl() {
 /** Draw the state. */
 function show() {
   picker.disabled = call.active;
-  view.show(call.state, (id) => call.player?.progress(id) ?? 1);
+  view.show(call.state, (caption) => call.player?.progress(caption.id) ?? (caption.done || !call.active ? 1 : 0));
 }
 
 /** @returns {Assistant} */

@@ -47,6 +47,10 @@ export class Call {
     /** @type {{stoppedAt: number, wordAt: number | null} | null} a turn of the user that waits for its answer */
     this.turn = null;
     this.awaitTimer = 0;
+    /** Silence that the service waits for before a turn is over; null where it decides otherwise. @type {number | null} */
+    this.silenceMs = null;
+    /** What the server said about the end. */
+    this.lastWords = '';
   }
 
   /** Whether a session is going on or coming up. */
@@ -66,6 +70,7 @@ export class Call {
     this.gate = new HoldGate();
     this.turn = null;
     this.level = 0;
+    this.lastWords = '';
     this.dispatch({
       type: 'local.start', assistant: assistant.name, push_to_talk: assistant.push_to_talk, microphone: withMicrophone,
     });
@@ -156,7 +161,7 @@ export class Call {
 
   /** Bring back sound that the device paused; called from a user gesture. */
   resumeSound() {
-    void this.host?.resume();
+    this.host?.resume().catch(() => this.#note('sound', 'The sound did not come back. Hang up and talk again.', 'error'));
   }
 
   /** @param {ServerEvent} event */
@@ -218,6 +223,7 @@ export class Call {
   #act(event) {
     switch (event.type) {
       case 'session.ready': this.#agree(event); break;
+      case 'session.ended': this.lastWords = String(event.message ?? ''); break;
       case 'session.renewed': this.clock.restart(); break;
       case 'audio.item': this.player?.announce(event.index, event.item_id, event.content_index ?? 0); break;
       case 'audio.cut': this.player?.cut(event.item_id); break;
@@ -225,7 +231,7 @@ export class Call {
       case 'response.done': this.player?.finishAll(); break;
       case 'input_audio_buffer.speech_started': this.turn = null; break;
       case 'input_audio_buffer.speech_stopped':
-        this.turn = { stoppedAt: performance.now(), wordAt: this.clock.heardAt(event.audio_end_ms) };
+        this.turn = { stoppedAt: performance.now(), wordAt: this.#lastWord(event.audio_end_ms) };
         this.#await();
         break;
       case 'input_audio_buffer.committed':
@@ -236,10 +242,21 @@ export class Call {
   }
 
   /**
+   * When the last word of a turn ended, on the page's clock.
+   * @param {number} endMs `audio_end_ms`, which has the silence in it
+   * @returns {number | null}
+   */
+  #lastWord(endMs) {
+    return this.silenceMs === null ? null : this.clock.heardAt(endMs - this.silenceMs);
+  }
+
+  /**
    * Take the formats that the server runs with, where they are not those asked for.
    * @param {ServerEvent} event
    */
   #agree(event) {
+    const silence = event.turn_detection?.silence_duration_ms;
+    this.silenceMs = typeof silence === 'number' ? silence : null;
     const input = formatName(event.audio.input?.type);
     const output = formatName(event.audio.output?.type);
     if (this.player && this.player.format !== output) this.#openPlayer(output);
@@ -324,6 +341,7 @@ export class Call {
    * @param {string} reason
    */
   #over(code, reason) {
+    const sentence = this.lastWords || (/\s/.test(reason) ? reason : '');
     this.socket = null;
     this.microphone?.close();
     this.microphone = null;
@@ -333,7 +351,7 @@ export class Call {
     this.host = null;
     this.level = 0;
     clearTimeout(this.awaitTimer);
-    this.dispatch({ type: 'local.over', failed: code !== 4000, ending: closeInWords(code, reason) });
+    this.dispatch({ type: 'local.over', failed: code !== 4000, ending: closeInWords(code, sentence) });
   }
 
   /**

@@ -356,37 +356,48 @@ class LiveSession:
         for action in due:
             match action:
                 case actions.SendAudio():
-                    self._to_speaker(action)
+                    samples = self._to_page.feed(action.samples) if self._to_page else action.samples
+                    self._to_speaker(action.index, action.item_id, samples)
                 case actions.SendBrowser():
                     self.outbox.put_text(action.text)
                 case actions.SendUpstream():
                     if self._upstream is not None:
                         self._upstream.send(action.fields)
-                case actions.SaveItem():
-                    self._heard_at = self._loop.time()
-                    self._save(action.item)
-                case actions.FormatsAgreed():
-                    self._agree(action)
-                case actions.CutAudio():
-                    if self._recorder is not None:
-                        self._recorder.cut(action.item_id, action.played_ms)
-                case actions.SaveResponse() | actions.SaveToolCall():
-                    self._save_other(action)
-                case actions.CallTool():
-                    output = msgspec.json.encode({"error": "unknown_tool"}).decode()
-                    answer = self.conversation.tool_returned(
-                        action.call_id, output, status="failed", now=self._now()
-                    )
-                    self._perform(answer)
+                case _:
+                    self._perform_rare(action)
         if self._page is None and self.outbox.overfull:
             self.outbox.drop_oldest()
 
-    def _to_speaker(self, action: actions.SendAudio) -> None:
-        samples = self._to_page.feed(action.samples) if self._to_page else action.samples
+    def _perform_rare(self, action: Action) -> None:
+        """Do what comes a few times in a turn, and not with every frame."""
+        match action:
+            case actions.EndAudio():
+                if self._to_page is not None:
+                    samples = self._to_page.feed(b"", last=True)
+                    self._to_page = Transcoder(self._to_page.source, self._to_page.target)
+                    self._to_speaker(action.index, action.item_id, samples)
+            case actions.CutAudio():
+                if self._recorder is not None:
+                    self._recorder.cut(action.item_id, action.played_ms)
+            case actions.FormatsAgreed():
+                self._agree(action)
+            case actions.SaveItem():
+                self._heard_at = self._loop.time()
+                self._save(action.item)
+            case actions.SaveResponse() | actions.SaveToolCall():
+                self._save_other(action)
+            case actions.CallTool():
+                output = msgspec.json.encode({"error": "unknown_tool"}).decode()
+                answer = self.conversation.tool_returned(
+                    action.call_id, output, status="failed", now=self._now()
+                )
+                self._perform(answer)
+
+    def _to_speaker(self, index: int, item_id: str, samples: bytes) -> None:
         self._heard_at = self._loop.time()
-        self.outbox.put_audio(action.index, samples)
+        self.outbox.put_audio(index, samples)
         if self._recorder is not None:
-            self._recorder.assistant(action.item_id, samples, self._now())
+            self._recorder.assistant(item_id, samples, self._now())
 
     def _agree(self, agreed: actions.FormatsAgreed) -> None:
         wanted, given = self.legs, agreed

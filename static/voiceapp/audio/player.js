@@ -142,12 +142,14 @@ export class Player {
   }
 
   /**
-   * How much of an item has been played, 0 to 1 of what was received.
+   * How much of an item has been played, 0 to 1 of what was received; null for one without audio here.
    * @param {string} itemId
+   * @returns {number | null}
    */
   progress(itemId) {
     const track = this.tracks.get(itemId);
-    return track?.received ? track.played / track.received : 0;
+    if (!track) return null;
+    return track.received ? track.played / track.received : 0;
   }
 
   /** @param {AudioContext} context */

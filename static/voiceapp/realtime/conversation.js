@@ -295,7 +295,6 @@ const HANDLERS = new Map(Object.entries({
     const next = { ...state, phase: 'live' };
     return event.lost ? withNotice(next, 'lost', 'Some of what was said while you were away is missing here.', 'warning') : next;
   },
-  'session.ended': (state, event) => withNotice(state, 'ended', String(event.message ?? ''), 'info'),
   notice: (state, event) => event.code === 'upstream_starting'
     ? { ...state, starting: event.message }
     : withNotice(state, event.code, event.message, event.level ?? 'info'),

@@ -18,6 +18,7 @@
  */
 const NEEDED = {
   'session.ready': { session_id: 'string', assistant: 'object', audio: 'object' },
+  'session.ended': { reason: 'string' },
   'session.resumed': { session_id: 'string', seq: 'number' },
   'audio.item': { index: 'number', item_id: 'string' },
   'audio.cut': { item_id: 'string' },
@@ -132,15 +133,8 @@ const CLOSES = {
   4017: { title: 'Continued in another tab', detail: 'This conversation goes on there.', again: true },
 };
 
-/** Sentences for the reasons that a refused upstream gives with code 4011. */
-const REFUSALS = {
-  upstream_unauthorized: 'Its key or sign-in was not accepted.',
-  upstream_not_found: 'It knows no deployment of that name.',
-  upstream_rate_limited: 'It is busy just now. Try again in a minute.',
-  upstream_unreachable: 'Its address could not be reached.',
-  upstream_timeout: 'It did not answer in time.',
-  upstream_tls: 'Its certificate could not be trusted.',
-};
+/** Closes whose cause only the server can tell: its sentence is shown. */
+const SERVER_KNOWS_BETTER = new Set([4011, 4012]);
 
 /** Closes after which the session still waits for the page. */
 const RESUMABLE = new Set([4014]);
@@ -157,16 +151,13 @@ export function canResume(code) {
 /**
  * A close in words.
  * @param {number} code
- * @param {string} reason as sent: a sentence, or a code of a refusal
+ * @param {string} sentence what the server said about it, if anything
  * @returns {Ending}
  */
-export function closeInWords(code, reason) {
+export function closeInWords(code, sentence) {
   const known = CLOSES[code];
-  const refusal = Object.entries(REFUSALS).find(([key]) => key === reason)?.[1];
-  const sentence = /\s/.test(reason) ? reason : '';
   if (!known) {
     return { title: 'The connection failed', detail: sentence || 'Check your network, then try again.', again: true };
   }
-  if (code === 4011) return { ...known, detail: refusal ?? (sentence || known.detail) };
-  return known;
+  return SERVER_KNOWS_BETTER.has(code) && sentence ? { ...known, detail: sentence } : known;
 }

@@ -74,6 +74,8 @@ export class RealtimeSocket {
     this.position = 0;
     this.attached = false;
     this.over = false;
+    /** The server said that the session has ended: the close that follows is the last. */
+    this.ended = false;
     this.attempts = 0;
     this.brokenAt = 0;
     /** @type {Uint8Array<ArrayBuffer>[]} */
@@ -98,6 +100,8 @@ export class RealtimeSocket {
   send(event) {
     if (this.over) return;
     if (this.attached && this.socket) {
+      // A commit means the speech before it.
+      for (const frame of this.frames.splice(0)) this.socket.send(frame);
       this.socket.send(JSON.stringify(event));
     } else if (event.type !== 'playback.report' || event.final) {
       this.events.push(event);
@@ -111,11 +115,11 @@ export class RealtimeSocket {
    */
   sendFrame(bytes) {
     if (this.over) return;
+    this.frames.push(bytes);
     if (this.attached && this.socket && this.socket.bufferedAmount < CONGESTED_BYTES) {
-      this.socket.send(bytes);
+      for (const frame of this.frames.splice(0)) this.socket.send(frame);
       return;
     }
-    this.frames.push(bytes);
     if (this.frames.length > KEPT_FRAMES) {
       this.frames.shift();
       this.callbacks.onDropped();
@@ -184,7 +188,7 @@ export class RealtimeSocket {
    */
   #receivedText(socket, data) {
     const event = parseEvent(data);
-    if (!event || event.type === 'pong') return;
+    if (!event) return;
     if (event.type === 'session.resumed') {
       // The numbers go on from here; where some are lost, those before it will not come.
       this.position = event.seq ?? this.position;
@@ -198,6 +202,8 @@ export class RealtimeSocket {
       if (event.seq <= this.seq) return;
       this.seq = event.seq;
     }
+    if (event.type === 'pong') return;
+    if (event.type === 'session.ended') this.ended = true;
     if (event.type === 'session.ready') {
       this.sessionId = event.session_id;
       this.graceMs = typeof event.grace_ms === 'number' ? event.grace_ms : this.graceMs;
@@ -255,7 +261,7 @@ export class RealtimeSocket {
     this.socket = null;
     this.attached = false;
     for (const name of ['open', 'ping', 'dead']) this.#clear(name);
-    if (!canResume(code)) {
+    if (this.ended || !canResume(code)) {
       this.#finish(code, reason);
       return;
     }

@@ -34,7 +34,7 @@ export class Captions {
 
   /**
    * @param {State} state
-   * @param {(id: string) => number} progress how much of an item's voice was heard, 0 to 1
+   * @param {(caption: Caption) => number} progress how much of an item's voice was heard, 0 to 1
    */
   show(state, progress) {
     const follow = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < FOLLOW_PX;
@@ -42,7 +42,7 @@ export class Captions {
     for (const id of shown) {
       const caption = /** @type {Caption} */ (state.captions[id]);
       const line = this.lines.get(id) ?? this.#make(caption, state.assistant);
-      const reached = id === state.playing ? progress(id) : 1;
+      const reached = caption.role === 'assistant' && caption.spoken ? progress(caption) : 1;
       if (line.shown !== caption || line.reached !== reached) this.#fill(line, caption, reached);
       this.#tell(caption, state.assistant);
     }

@@ -171,7 +171,7 @@ export class Rings {
     const strength = Math.max(loud * 1.25, wave * 0.5);
     if (strength > 0.02) {
       pen.globalAlpha = Math.min(0.95, strength);
-      pen.strokeStyle = loud < 0.02 ? this.colours.assistant : voice;
+      pen.strokeStyle = wave * 0.5 > loud ? this.colours.assistant : voice;
       pen.stroke();
     }
   }

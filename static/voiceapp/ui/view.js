@@ -56,7 +56,7 @@ export class View {
 
   /**
    * @param {State} state
-   * @param {(id: string) => number} progress
+   * @param {(caption: import('../realtime/conversation.js').Caption) => number} progress
    */
   show(state, progress) {
     const now = status(state);

@@ -1,0 +1,70 @@
+"""A chat-completions endpoint on a real socket that answers as scripted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class ChatServer:
+    """``script`` is what is sent after the request's head; ``requests`` are the bodies received."""
+
+    status: str = "200 OK"
+    script: list[bytes] = field(default_factory=list)
+    headers: str = "content-type: text/event-stream"
+    hold: asyncio.Event | None = None
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    base_url: str = ""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        fields = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+        self.keys.append(fields.get("authorization", ""))
+        self.requests.append(json.loads(await reader.readexactly(int(fields["content-length"]))))
+        writer.write(f"HTTP/1.1 {self.status}\r\n{self.headers}\r\nconnection: close\r\n\r\n".encode())
+        for part in self.script:
+            writer.write(part)
+            await writer.drain()
+        if self.hold is not None:
+            await reader.read()
+            self.left.set()
+        writer.close()
+
+
+@asynccontextmanager
+async def chat_server(**settings: Any) -> AsyncIterator[ChatServer]:
+    """Serve on a port of its own."""
+    chat = ChatServer(**settings)
+    server = await asyncio.start_server(chat.serve, "127.0.0.1", 0)
+    chat.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    try:
+        yield chat
+    finally:
+        server.close()
+
+
+def sse(*chunks: dict[str, Any] | str, newline: str = "\n") -> list[bytes]:
+    """Return chunks as server-sent events, one part each."""
+    return [
+        f"data: {chunk if isinstance(chunk, str) else json.dumps(chunk)}{newline}{newline}".encode()
+        for chunk in chunks
+    ]
+
+
+def chunk(*choices: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Return one chunk of a stream."""
+    return {
+        "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": list(choices), **fields
+    }  # fmt: skip
+
+
+def text(content: str, **choice: Any) -> dict[str, Any]:
+    """Return a chunk that brings text."""
+    return chunk({"index": 0, "delta": {"content": content}, "finish_reason": None, **choice})

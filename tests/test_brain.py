@@ -1,0 +1,336 @@
+"""The built-in brain: what it answers, which tools it calls, and what it owns up to."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceapp.text.brain import Brain
+from voiceapp.text.numbers import find_numbers, number_words, say_number, solve
+from voiceapp.text.product import ProductGuide
+from voiceapp.text.provider import (
+    CallArguments,
+    Called,
+    CallFinished,
+    CallStarted,
+    Delta,
+    Finished,
+    HistoryItem,
+    ReplyRequest,
+    Returned,
+    Said,
+    TextDelta,
+    Tool,
+)
+from voiceapp.text.tool_matching import fill_arguments, placeholder
+
+NOW = dt.datetime(2026, 11, 29, 15, 7)  # a Sunday
+GUIDE = ProductGuide(
+    "# voiceapp\n\nTalk with an AI in your browser, with captions of both sides.\n\n"
+    "```\npython3 manage.py up\n```\n\n| a | b |\n|---|---|\n| not | to be read aloud at all, ever |\n\n"
+    "## Azure\n\nSet AZURE_OPENAI_ENDPOINT to talk to a [resource](https://x.y) of your own on Azure.\n"
+)
+
+WEATHER = Tool(
+    "get_weather",
+    "Get the weather forecast for a city",
+    {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "day": {"type": "string", "format": "date"}},
+        "required": ["city"],
+    },
+)
+TIMER = Tool(
+    "set_timer",
+    "Start a timer",
+    {
+        "type": "object",
+        "properties": {"seconds": {"type": "integer"}, "label": {"type": "string"}},
+        "required": ["seconds"],
+    },
+)
+LIGHTS = Tool(
+    "switchLights",
+    "Switch the lights of a room on or off",
+    {
+        "type": "object",
+        "properties": {
+            "room": {"type": "string", "enum": ["kitchen", "living_room"]},
+            "on": {"type": "boolean"},
+        },
+        "required": ["room", "on"],
+    },
+)
+TRAINS = Tool(
+    "find_trains",
+    "Find trains between two stations",
+    {
+        "type": "object",
+        "properties": {"origin": {"type": "string"}, "destination": {"type": "string"}},
+        "required": ["origin", "destination"],
+    },
+)
+TOOLS = (WEATHER, TIMER, LIGHTS, TRAINS)
+
+
+def think(*history: HistoryItem | str, **request: Any) -> list[Delta]:
+    items = tuple(Said("user", item) if isinstance(item, str) else item for item in history)
+    wanted = ReplyRequest(request.pop("instructions", ""), items, **request)
+    deltas = list(Brain(GUIDE, lambda: NOW).think(wanted))
+    assert isinstance(deltas[-1], Finished)
+    return deltas
+
+
+def answer(*history: HistoryItem | str, **request: Any) -> str:
+    return "".join(delta.text for delta in think(*history, **request) if isinstance(delta, TextDelta))
+
+
+def call(text: str, **request: Any) -> tuple[str, dict[str, Any]] | None:
+    deltas = think(text, tools=request.pop("tools", TOOLS), **request)
+    started = [delta for delta in deltas if isinstance(delta, CallStarted)]
+    if not started:
+        return None
+    assert len([delta for delta in deltas if isinstance(delta, CallFinished)]) == 1
+    arguments = "".join(delta.delta for delta in deltas if isinstance(delta, CallArguments))
+    return started[0].name, json.loads(arguments)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Hello, can you hear me clearly?", "Yes, I can hear you"),
+        ("Hello!", "Good afternoon!"),
+        ("What time is it?", "It is 3:07 p.m."),
+        ("What day is it today?", "Today is Sunday, November 29, 2026."),
+        ("What is the date tomorrow?", "Tomorrow is Monday, November 30, 2026."),
+        ("What is 12 plus 30?", "That is 42."),
+        ("What is twelve times three?", "That is 36."),
+        ("How much is seven divided by zero?", "Nobody can divide by zero"),
+        ("Tell me a short joke about computers.", "Why did the computer"),
+        ("Repeat after me: the sky is blue", "the sky is blue"),
+        ("Count to six", "One, two, three, four, five. Six."),
+        ("Count from three to one.", "Three, two, one."),
+        ("Thank you very much, that is all I needed today.", "You are welcome."),
+        (
+            "How do I connect this app to Azure?",
+            "Set AZURE_OPENAI_ENDPOINT to talk to a resource of your own",
+        ),
+        ("What is this application?", "Talk with an AI in your browser"),
+        ("Who are you?", "I am the built-in brain"),
+        ("What can you do?", "I can tell you the time"),
+    ],
+)
+def test_it_answers_what_it_knows(said: str, expected: str) -> None:
+    assert answer(said).startswith(expected)
+
+
+def test_it_remembers_the_name_that_it_was_told() -> None:
+    assert answer("What is my name?").startswith("You have not told me")
+    assert (
+        answer("My name is Ada.")
+        == "Nice to meet you, Ada. I will remember your name for as long as we talk."
+    )
+    history = ("My name is Ada.", Said("assistant", "Nice to meet you."), "What is my name?")
+    assert answer(*history) == "Your name is Ada."
+
+
+def test_it_says_again_what_it_said() -> None:
+    assert answer("Hi", Said("assistant", "The door is open."), "Can you repeat that?") == "The door is open."
+
+
+def test_jokes_and_stories_differ_the_second_time() -> None:
+    first = answer("Tell me a joke")
+    assert answer("Tell me a joke", Said("assistant", first), "Another joke please") != first
+    story = answer("Tell me a story")
+    assert len(story.split()) > 80
+    assert answer("Tell me a story", Said("assistant", story), "Tell me another story") != story
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("What is the capital of Australia and how many people live there?", "I know no geography"),
+        ("What time does the next train to Manchester leave?", "I have no timetables"),
+        ("What is the weather going to be like in Paris this weekend?", "no connection to a weather service"),
+        ("Set a timer for twelve minutes.", "I cannot set timers"),
+        ("And so my fellow Americans ask not", "I am a small built-in brain"),
+    ],
+)
+def test_it_says_plainly_what_it_cannot_do(said: str, reason: str) -> None:
+    reply = answer(said)
+    assert "I cannot answer that" in reply
+    assert reason in reply
+    assert "not a language model" in reply
+
+
+def test_it_does_not_explain_itself_at_length_twice() -> None:
+    first = answer("Why is the sky blue?")
+    assert (
+        len(answer("Why is the sky blue?", Said("assistant", first), "Why is grass green?")) < len(first) / 2
+    )
+
+
+def test_silence_is_asked_about() -> None:
+    assert answer("").startswith("I did not hear any words")
+    assert answer().startswith("Good afternoon!")
+
+
+def test_instructions_bind_it_in_what_it_can() -> None:
+    assert "I am Nova." in answer(instructions="Your name is Nova.")
+    assert "English is the only language I have" in answer(instructions="Always reply in German.")
+    assert answer("Tell me a story", instructions="Be brief.").count(".") == 1
+    assert answer(instructions='Greet the user with: "Welcome to the shop!"') == "Welcome to the shop!"
+
+
+# -- tools ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "arguments"),
+    [
+        ("What is the weather going to be like in Paris?", "get_weather", {"city": "Paris"}),
+        (
+            "What is the weather going to be like in New York this weekend?",
+            "get_weather",
+            {"city": "New York", "day": "2026-12-05"},
+        ),
+        ("Will the weather be good in Rome tomorrow?", "get_weather", {"city": "Rome", "day": "2026-11-30"}),
+        ("Set a timer for 12 minutes and remind me.", "set_timer", {"seconds": 720}),
+        ("Start a timer for ninety seconds.", "set_timer", {"seconds": 90}),
+        ("Turn off the lights in the living room.", "switchLights", {"room": "living_room", "on": False}),
+        ("Switch the kitchen lights on please.", "switchLights", {"room": "kitchen", "on": True}),
+        (
+            "Find trains from London to Manchester.",
+            "find_trains",
+            {"origin": "London", "destination": "Manchester"},
+        ),
+    ],
+)
+def test_it_calls_the_tool_that_is_meant(said: str, name: str, arguments: dict[str, Any]) -> None:
+    assert call(said) == (name, arguments)
+
+
+def test_it_calls_none_where_none_is_meant_or_allowed() -> None:
+    assert call("Tell me a joke") is None
+    assert call("What is the weather in Paris?", tool_choice="none") is None
+    assert call("What is the weather in Paris?", tools=(TIMER,)) is None
+
+
+def test_it_asks_for_what_is_missing_and_takes_the_answer() -> None:
+    question = answer("What is the weather?", tools=TOOLS)
+    assert question.endswith("What is the city?")
+    deltas = think("What is the weather?", Said("assistant", question), "Paris.", tools=TOOLS)
+    arguments = "".join(delta.delta for delta in deltas if isinstance(delta, CallArguments))
+    assert json.loads(arguments) == {"city": "Paris"}
+
+
+def test_a_required_or_named_tool_is_called_whatever_was_said() -> None:
+    assert call("Hello", tool_choice="required") is not None
+    assert call("Hello", tool_choice="set_timer") == ("set_timer", {"seconds": 0})
+
+
+def test_it_tells_what_a_tool_brought() -> None:
+    history = ("Weather?", Called("c1", "get_weather", "{}"))
+    told = answer(*history, Returned("c1", '{"temperature": 20, "sky": "clear"}'), tools=TOOLS)
+    assert told == "Here is what get weather says: temperature is 20 and sky is clear."
+    assert answer(*history, Returned("c1", "It is sunny.")) == "It is sunny."
+    assert "did not work: no such city" in answer(*history, Returned("c1", '{"error": "no such city"}'))
+
+
+JSON_TYPES = st.sampled_from(
+    [
+        {"type": "string"},
+        {"type": "integer"},
+        {"type": "number", "minimum": 3},
+        {"type": "boolean"},
+        {"type": ["string", "null"]},
+        {"enum": ["red", "blue"]},
+        {"type": "array", "items": {"type": "integer"}},
+        {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+    ]
+)
+
+
+@given(
+    said=st.one_of(st.text(), st.sampled_from(["twelve red days in Paris", "set blue to 4, not on"])),
+    properties=st.dictionaries(
+        st.sampled_from(["city", "count", "on", "date", "colour", "query"]), JSON_TYPES
+    ),
+)
+def test_arguments_are_always_valid_for_the_tools_schema(said: str, properties: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": properties, "required": sorted(properties)}
+    found = call(said, tools=(Tool("f", "", schema),), tool_choice="required")
+    assert found is not None
+    jsonschema.validate(found[1], schema)
+
+
+@given(said=st.text(), instructions=st.text(), earlier=st.lists(st.text(), max_size=3))
+def test_whatever_is_said_gets_an_answer(said: str, instructions: str, earlier: list[str]) -> None:
+    assert answer(*earlier, said, instructions=instructions, tools=TOOLS) is not None
+
+
+def test_schemas_without_sense_do_no_harm() -> None:
+    assert fill_arguments("hello", {}, NOW.date()) == ({}, ())
+    assert fill_arguments("hello", {"properties": {"a": True}, "required": ["a"]}, NOW.date())[0] == {
+        "a": "hello"
+    }
+    assert placeholder({"const": 4}) == 4
+    assert placeholder({"type": "array", "items": {"type": "boolean"}, "minItems": 2}) == [False, False]
+
+
+# -- numbers --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("2 + 2 * 3", 8),
+        ("ten minus twenty five", -15),
+        ("subtract 5 from twenty", 15),
+        ("divide ten by four", 2.5),
+        ("15 percent of 80", 12),
+        ("the square root of eighty-one", 9),
+        ("two hundred thousand plus one", 200_001),
+        ("one hundred and twenty five minus 25", 100),
+        ("three point one four times 2", 6.28),
+        ("1,200 + 34", 1234),
+        ("two to the power of ten", 1024),
+        ("five squared", 25),
+        ("What is the weather?", None),
+        ("I have 3 apples and 4 pears", None),
+    ],
+)
+def test_sums(said: str, value: float | None) -> None:
+    assert solve(said) == (None if value is None else pytest.approx(value))
+
+
+def test_huge_powers_are_refused() -> None:
+    with pytest.raises(OverflowError):
+        solve("9 to the power of 999999999")
+
+
+@given(st.integers(0, 999))
+def test_numbers_survive_being_spoken(value: int) -> None:
+    assert [number.value for number in find_numbers(number_words(value))] == [value]
+
+
+@given(st.text(alphabet="0123456789 plus minus times,.-x%^and hundred", max_size=60))
+def test_no_sum_breaks_the_brain(said: str) -> None:
+    assert answer(f"what is {said}")
+
+
+@pytest.mark.parametrize(("value", "text"), [(-2.5, "minus 2.5"), (1234567, "1,234,567"), (42.0, "42")])
+def test_numbers_read_well(value: float, text: str) -> None:
+    assert say_number(value) == text
+
+
+def test_the_guide_reads_only_prose() -> None:
+    assert GUIDE.introduction() == "Talk with an AI in your browser, with captions of both sides."
+    assert GUIDE.answer("tables read aloud") is None
+    assert ProductGuide("").answer("anything at all") is None

@@ -1,0 +1,223 @@
+"""The ``session`` object: its defaults, and updates to it, which merge deeply or are refused whole. Pure."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.engine import checks
+from voiceapp.engine.turns import TurnSettings
+
+Object = dict[str, Any]
+
+DEFAULT_INSTRUCTIONS: Final = (
+    "You are a friendly voice assistant. Speak naturally, keep your answers short, and say so when "
+    "you do not know "
+    "something or cannot do it."
+)
+
+_SERVER_VAD: Final[Object] = {
+    "type": "server_vad",
+    "threshold": 0.5,
+    "prefix_padding_ms": 300,
+    "silence_duration_ms": 200,
+    "idle_timeout_ms": None,
+    "create_response": True,
+    "interrupt_response": True,
+}
+_SEMANTIC_VAD: Final[Object] = {
+    "type": "semantic_vad",
+    "eagerness": "auto",
+    "create_response": True,
+    "interrupt_response": True,
+}
+
+_VAD_CHECKS: Final = {
+    "server_vad": {
+        "type": checks.text(),
+        "threshold": checks.number(0, 1),
+        "prefix_padding_ms": checks.number(0, 5_000, whole=True),
+        "silence_duration_ms": checks.number(0, 10_000, whole=True),
+        "idle_timeout_ms": checks.nullable(checks.number(5_000, 30_000, whole=True)),
+        "create_response": checks.boolean,
+        "interrupt_response": checks.boolean,
+    },
+    "semantic_vad": {
+        "type": checks.text(),
+        "eagerness": checks.one_of("low", "medium", "high", "auto"),
+        "create_response": checks.boolean,
+        "interrupt_response": checks.boolean,
+    },
+}
+
+
+def _turn_detection(value: Any, path: str) -> Object:
+    kind = checks.any_object(value, path).get("type", "server_vad")
+    if kind not in _VAD_CHECKS:
+        raise checks.invalid_value(kind, list(_VAD_CHECKS), f"{path}.type")
+    checked: Object = checks.fields(_VAD_CHECKS[kind])(value, path)
+    return {**checked, "type": kind}
+
+
+_INPUT: Final = checks.fields(
+    {
+        "format": checks.audio_format,
+        "transcription": checks.nullable(
+            checks.fields(
+                {
+                    "model": checks.nullable(checks.text()),
+                    "language": checks.nullable(checks.text()),
+                    "prompt": checks.nullable(checks.text()),
+                }
+            )
+        ),
+        "noise_reduction": checks.nullable(checks.fields({"type": checks.one_of("near_field", "far_field")})),
+        "turn_detection": checks.nullable(_turn_detection),
+    }
+)
+_OUTPUT: Final = checks.fields(
+    {"format": checks.audio_format, "voice": checks.voice, "speed": checks.number(0.25, 1.5)}
+)
+
+
+def _anything(value: Any, path: str) -> Any:
+    return value
+
+
+_SESSION: Final = checks.fields(
+    {
+        "type": checks.text(),
+        # Clients repeat the model that they connected with; it cannot be changed.
+        "model": checks.text(),
+        "output_modalities": checks.modalities,
+        "instructions": checks.text(),
+        "tools": checks.tools,
+        "tool_choice": checks.tool_choice,
+        "max_output_tokens": checks.max_tokens,
+        "tracing": _anything,
+        "truncation": _anything,
+        "prompt": checks.nullable(checks.any_object),
+        "audio": checks.fields({"input": _INPUT, "output": _OUTPUT}),
+        "include": _anything,
+        "parallel_tool_calls": checks.boolean,
+        "reasoning": checks.nullable(checks.any_object),
+    }
+)
+
+
+class SessionConfig:
+    """The settings of one session, always complete and valid."""
+
+    def __init__(self, session_id: str, model: str, expires_at: int) -> None:
+        # The order of keys is the service's own.
+        self._session: Object = {
+            "type": "realtime",
+            "object": "realtime.session",
+            "id": session_id,
+            "model": model,
+            "output_modalities": ["audio"],
+            "instructions": DEFAULT_INSTRUCTIONS,
+            "tools": [],
+            "tool_choice": "auto",
+            "max_output_tokens": "inf",
+            "tracing": None,
+            "truncation": "auto",
+            "prompt": None,
+            "expires_at": expires_at,
+            "audio": {
+                "input": {
+                    "format": AudioFormat.PCM16.to_ga(),
+                    "transcription": None,
+                    "noise_reduction": None,
+                    "turn_detection": dict(_SERVER_VAD),
+                },
+                "output": {"format": AudioFormat.PCM16.to_ga(), "voice": "alloy", "speed": 1.0},
+            },
+            "include": None,
+        }
+
+    def snapshot(self) -> Object:
+        """Return the whole session object; later changes do not touch it."""
+        return copy.deepcopy(self._session)
+
+    def update(self, change: Object, *, audio_was_spoken: bool) -> None:
+        """Merge ``change`` in; where it is wrong raise ``ProtocolError`` and change nothing."""
+        if "type" not in change:
+            raise checks.missing("session.type")
+        if change["type"] == "transcription":
+            raise checks.refuse(
+                "invalid_value",
+                "Passing a transcription session update event to a realtime session is not allowed.",
+                "session.type",
+            )
+        if change["type"] != "realtime":
+            raise checks.invalid_value(change["type"], ["realtime", "transcription"], "session.type")
+        checked: Object = _SESSION(change, "session")
+        checked.pop("model", None)
+        merged = _merge(self._session, checked)
+        if (
+            audio_was_spoken
+            and merged["audio"]["output"]["voice"] != self._session["audio"]["output"]["voice"]
+        ):
+            raise checks.refuse(
+                "cannot_update_voice",
+                "Cannot update a conversation's voice if assistant audio is present.",
+                "session.audio.output.voice",
+            )
+        if merged["instructions"] == "":
+            merged["instructions"] = DEFAULT_INSTRUCTIONS
+        self._session = merged
+
+    @property
+    def input_format(self) -> AudioFormat:
+        """Format of the microphone's audio."""
+        return AudioFormat.parse(self._session["audio"]["input"]["format"])
+
+    @property
+    def turns(self) -> TurnSettings | None:
+        """How turns are found; ``None`` is push-to-talk."""
+        return TurnSettings.from_ga(self._session["audio"]["input"]["turn_detection"])
+
+    @property
+    def transcribes(self) -> bool:
+        """Whether the client is told what the user said."""
+        return self._session["audio"]["input"]["transcription"] is not None
+
+    def __getitem__(self, name: str) -> Any:
+        return self._session[name]
+
+
+def _merge(old: Object, new: Object) -> Object:
+    """Merge objects key by key; formats, tools and choices are replaced whole."""
+    merged = dict(old)
+    for name, value in new.items():
+        before = old.get(name)
+        if name == "turn_detection" and isinstance(value, dict):
+            same_kind = isinstance(before, dict) and before["type"] == value["type"]
+            defaults = _SERVER_VAD if value["type"] == "server_vad" else _SEMANTIC_VAD
+            merged[name] = {**(before if same_kind and before else defaults), **value}
+        elif name in ("audio", "input", "output", "transcription") and isinstance(value, dict):
+            merged[name] = _merge(before if isinstance(before, dict) else {}, value)
+        else:
+            merged[name] = copy.deepcopy(value)
+    return merged
+
+
+RESPONSE: Final = checks.fields(
+    {
+        "conversation": checks.one_of("auto", "none"),
+        "output_modalities": checks.modalities,
+        "instructions": checks.text(),
+        "audio": checks.fields({"output": _OUTPUT}),
+        "tools": checks.tools,
+        "tool_choice": checks.tool_choice,
+        "max_output_tokens": checks.max_tokens,
+        "metadata": checks.nullable(checks.metadata),
+        "prompt": checks.nullable(checks.any_object),
+        "input": checks.nullable(_anything),
+        "parallel_tool_calls": checks.boolean,
+        "reasoning": checks.nullable(checks.any_object),
+    }
+)
+"""Checks the ``response`` of ``response.create``; ``input`` is checked as items."""

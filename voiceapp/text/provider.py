@@ -1,0 +1,117 @@
+"""What the engine asks of whoever thinks, and what it gets back.
+
+A provider turns a conversation into a stream of text and tool calls. The embedded brain, chat endpoints and
+model hosts stand behind this one interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message, as text: typed, transcribed or spoken."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call that the provider made earlier; ``arguments`` is JSON text as it was sent."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a tool call brought."""
+
+    call_id: str
+    output: str
+
+
+HistoryItem = Said | Called | Returned
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that the provider may call; ``parameters`` is a JSON Schema."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRequest:
+    """Everything that a reply may depend on.
+
+    ``tool_choice`` is ``auto``, ``none``, ``required`` or the name of the one tool to call.
+    ``max_tokens`` is ``None`` where there is no limit. ``spoken`` says that the reply will be read aloud.
+    """
+
+    instructions: str
+    history: tuple[HistoryItem, ...]
+    tools: tuple[Tool, ...] = ()
+    tool_choice: str = "auto"
+    max_tokens: int | None = None
+    spoken: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More of the reply's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """A tool call begins; calls of one reply are told apart by ``index``."""
+
+    index: int
+    call_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallArguments:
+    """More of a call's arguments, JSON text."""
+
+    index: int
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallFinished:
+    """A call's arguments are complete."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The reply's end; always last. Token counts are ``None`` where the provider does not count."""
+
+    reason: Literal["stop", "max_output_tokens", "content_filter"] = "stop"
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+Delta = TextDelta | CallStarted | CallArguments | CallFinished | Finished
+
+
+class TextProvider(Protocol):
+    """Whoever thinks."""
+
+    def reply(self, request: ReplyRequest) -> AsyncIterator[Delta]:
+        """Stream a reply; raise ``TextEngineError`` where there can be none. Cancel by closing it."""
+
+    async def aclose(self) -> None:
+        """Let go of connections."""

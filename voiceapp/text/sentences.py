@@ -1,0 +1,98 @@
+"""A stream of text cut into sentences as soon as each is complete, so that speech can begin early."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_END: Final = re.compile(r"""[.!?…]+["'”’)\]]*(?=\s)|\n""")
+_CLAUSE: Final = re.compile(r"[,;:—](?=\s)")
+_ABBREVIATIONS: Final = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "sr",
+        "jr",
+        "st",
+        "vs",
+        "etc",
+        "e.g",
+        "i.e",
+        "approx",
+        "no",
+        "vol",
+        "fig",
+        "inc",
+        "ltd",
+        "co",
+        "dept",
+        "est",
+        "a.m",
+        "p.m",
+        "u.s",
+        "u.k",
+    ]
+)
+# A first sentence longer than this is begun at a comma: the listener waits for it.
+_EAGER_CHARACTERS: Final = 60
+_LONGEST_CHARACTERS: Final = 280
+
+
+class SentenceSplitter:
+    """Feed text as it streams; get whole sentences, whose concatenation is exactly the text fed."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._first = True
+
+    def feed(self, text: str) -> list[str]:
+        """Take more text; return the sentences that it completed, each with the space behind it."""
+        self._text += text
+        found: list[str] = []
+        while (end := self._end()) is not None:
+            found.append(self._text[:end])
+            self._text = self._text[end:]
+            self._first = False
+        return found
+
+    def finish(self) -> list[str]:
+        """Return what is left."""
+        rest, self._text = self._text, ""
+        return [rest] if rest else []
+
+    def _end(self) -> int | None:
+        """Return where the first sentence ends, after its space, or ``None`` while it is not complete."""
+        for match in _END.finditer(self._text):
+            end = match.end()
+            if self._text[:end].strip() and not self._abbreviated(match.start(), end):
+                return self._after_space(end)
+        limit = _EAGER_CHARACTERS if self._first else _LONGEST_CHARACTERS
+        if len(self._text) > limit:
+            return self._clause_end(limit)
+        return None
+
+    def _clause_end(self, limit: int) -> int | None:
+        ends = [match.end() for match in _CLAUSE.finditer(self._text) if match.end() > limit // 3]
+        if ends:
+            return self._after_space(ends[0] if self._first else ends[-1])
+        if len(self._text) > _LONGEST_CHARACTERS * 2:
+            space = self._text.rfind(" ", 0, _LONGEST_CHARACTERS)
+            return space + 1 if space > 0 else _LONGEST_CHARACTERS
+        return None
+
+    def _abbreviated(self, stop: int, end: int) -> bool:
+        if self._text[stop:end] != ".":
+            return False
+        word = (self._text[:stop].split() or [""])[-1].lstrip("(\"'“‘").lower()
+        if word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha() and word != "i"):
+            return True
+        following = self._text[end:].lstrip()
+        return bool(following) and following[0].islower()
+
+    def _after_space(self, end: int) -> int:
+        while end < len(self._text) and self._text[end].isspace():
+            end += 1
+        return end

@@ -1,0 +1,367 @@
+"""Which of a session's tools a sentence asks for, and with what arguments; by words alone, no model."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from voiceapp.text.numbers import Spoken, find_numbers
+from voiceapp.text.provider import Tool
+
+_WORD: Final = re.compile(r"[a-z0-9]+")
+_STOP: Final = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "can",
+        "could",
+        "do",
+        "does",
+        "for",
+        "from",
+        "get",
+        "give",
+        "have",
+        "how",
+        "i",
+        "in",
+        "is",
+        "it",
+        "its",
+        "let",
+        "like",
+        "me",
+        "my",
+        "of",
+        "on",
+        "or",
+        "please",
+        "s",
+        "set",
+        "so",
+        "tell",
+        "that",
+        "the",
+        "their",
+        "there",
+        "this",
+        "to",
+        "up",
+        "use",
+        "used",
+        "using",
+        "want",
+        "was",
+        "we",
+        "what",
+        "when",
+        "which",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+        "going",
+        "name",
+        "value",
+        "current",
+        "user",
+        "function",
+        "tool",
+        "returns",
+        "return",
+        "specific",
+        "given",
+    ]
+)
+_NAME_WEIGHT: Final = 3.0
+_DESCRIPTION_WEIGHT: Final = 1.0
+_PARAMETER_WEIGHT: Final = 0.75
+# One word of a tool's name, or three of its description.
+_ENOUGH: Final = 3.0
+
+_PLACE: Final = frozenset(
+    [
+        "city",
+        "location",
+        "place",
+        "town",
+        "country",
+        "region",
+        "where",
+        "destination",
+        "address",
+        "station",
+        "area",
+    ]
+)
+_ORIGIN: Final = frozenset(["origin", "from", "source", "start", "departure"])
+_TARGET: Final = frozenset(["destination", "to", "target", "recipient", "end", "arrival"])
+_TEXT: Final = frozenset(
+    [
+        "query",
+        "text",
+        "message",
+        "note",
+        "question",
+        "content",
+        "prompt",
+        "search",
+        "description",
+        "body",
+        "title",
+        "task",
+    ]
+)
+_PERSON: Final = frozenset(["name", "person", "recipient", "contact", "user", "who"])
+_NEGATION: Final = re.compile(r"\b(?:off|not|no|don't|do not|stop|disable|without|never)\b", re.I)
+_UNIT_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+_DAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_CAPITALISED: Final = r"((?:[A-Z][\w'’-]*)(?:\s+(?:of|de|the)?\s*[A-Z][\w'’-]*)*)"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A tool, how well it fits (more is better), and the arguments; ``missing`` lists what was not said."""
+
+    tool: Tool
+    score: float
+    arguments: dict[str, Any]
+    missing: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the sentence really asks for this tool."""
+        return self.score >= _ENOUGH
+
+
+def match_tool(text: str, tools: tuple[Tool, ...], today: dt.date) -> Match | None:
+    """Return the tool that fits ``text`` best; ``None`` where there are no tools."""
+    if not tools:
+        return None
+    scored = [(score_tool(text, tool), tool) for tool in tools]
+    score, tool = max(scored, key=lambda pair: pair[0])
+    arguments, missing = fill_arguments(text, tool.parameters, today)
+    return Match(tool, score, arguments, missing)
+
+
+def score_tool(text: str, tool: Tool) -> float:
+    """Return how much of ``text`` speaks of ``tool``."""
+    said = _stems(text)
+    properties = tool.parameters.get("properties")
+    described = " ".join(
+        f"{name} {detail.get('description', '')}" if isinstance(detail, dict) else name
+        for name, detail in (properties.items() if isinstance(properties, dict) else ())
+    )
+    split_name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", tool.name).replace("_", " ").replace("-", " ")
+    in_name = said & _stems(split_name)
+    in_description = (said & _stems(tool.description)) - in_name
+    in_parameters = (said & _stems(described)) - in_name - in_description
+    return (
+        len(in_name) * _NAME_WEIGHT
+        + len(in_description) * _DESCRIPTION_WEIGHT
+        + len(in_parameters) * _PARAMETER_WEIGHT
+    )
+
+
+def _stems(text: str) -> set[str]:
+    return {_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP}
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)].rstrip("e")
+    return word.rstrip("e")
+
+
+# -- arguments ------------------------------------------------------------------------------------------
+
+
+def fill_arguments(
+    text: str, schema: dict[str, Any], today: dt.date
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return arguments that ``text`` gives for an object schema, and the required names that it does not."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return {}, ()
+    required = [name for name in schema.get("required", []) if isinstance(name, str)]
+    reader = _Reader(text, today)
+    arguments: dict[str, Any] = {}
+    ordered = sorted(properties, key=lambda name: name not in required)
+    for name in ordered:
+        detail = properties[name] if isinstance(properties[name], dict) else {}
+        value = reader.read(name, detail, alone=len(required) == 1 and name in required)
+        if value is not None and _fits(value, detail):
+            arguments[name] = value
+    return arguments, tuple(name for name in required if name not in arguments)
+
+
+def placeholder(schema: dict[str, Any]) -> Any:
+    """Return a value that is valid for ``schema`` where nothing better is known."""
+    if "const" in schema:
+        return schema["const"]
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
+        return schema["enum"][0]
+    if "default" in schema:
+        return schema["default"]
+    match _kind(schema):
+        case "integer" | "number":
+            return schema.get("minimum", 0)
+        case "boolean":
+            return False
+        case "array":
+            return [placeholder(schema.get("items", {}))] * int(schema.get("minItems", 0))
+        case "object":
+            wanted = schema.get("properties", {})
+            return {name: placeholder(wanted.get(name, {})) for name in schema.get("required", [])}
+        case "null":
+            return None
+        case _:
+            return "x" * int(schema.get("minLength", 0))
+
+
+def _fits(value: Any, schema: dict[str, Any]) -> bool:
+    """Whether a value that was found is within the schema's bounds; its type is right already."""
+    match value:
+        case bool():
+            return True
+        case int() | float():
+            return bool(
+                value >= schema.get("minimum", value)
+                and value <= schema.get("maximum", value)
+                and value > schema.get("exclusiveMinimum", value - 1)
+                and value < schema.get("exclusiveMaximum", value + 1)
+            )
+        case str():
+            long_enough = schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value))
+            return long_enough and re.search(schema.get("pattern", ""), value) is not None
+        case list():
+            items = schema.get("items")
+            return all(_fits(one, items if isinstance(items, dict) else {}) for one in value)
+    return True
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    kind = schema.get("type", "string")
+    if isinstance(kind, list):
+        kind = next((one for one in kind if one != "null"), "string")
+    return str(kind)
+
+
+class _Reader:
+    """Values out of one sentence; each number and each name is used once."""
+
+    def __init__(self, text: str, today: dt.date) -> None:
+        self._text = text
+        self._today = today
+        self._numbers = find_numbers(text)
+        self._used: set[str] = set()
+
+    def read(self, name: str, schema: dict[str, Any], *, alone: bool) -> Any:
+        """Return the value for one property, or ``None`` where the sentence does not give it."""
+        if isinstance(schema.get("enum"), list):
+            return self._choice(schema["enum"])
+        match _kind(schema):
+            case "integer":
+                value = self._number(name)
+                return None if value is None else int(value)
+            case "number":
+                return self._number(name)
+            case "boolean":
+                return self._switch(name)
+            case "array":
+                items = schema.get("items")
+                inner = self.read(name, items if isinstance(items, dict) else {}, alone=alone)
+                return None if inner is None else [inner]
+            case "object":
+                arguments, missing = fill_arguments(self._text, schema, self._today)
+                return None if missing or not arguments else arguments
+            case "string":
+                return self._string(name, schema, alone=alone)
+        return None
+
+    def _choice(self, options: list[Any]) -> Any:
+        said = self._text.lower()
+        for option in sorted((o for o in options if isinstance(o, str)), key=len, reverse=True):
+            if re.search(rf"\b{re.escape(option.lower().replace('_', ' '))}\b", said):
+                return option
+        numbers = {number.value for number in self._numbers}
+        return next((o for o in options if isinstance(o, int | float) and float(o) in numbers), None)
+
+    def _number(self, name: str) -> float | None:
+        unit = next(
+            (unit for unit in _UNIT_SECONDS if unit in name.lower() or f"{unit[:3]}s" == name[-4:]), None
+        )
+        for number in self._numbers:
+            said_unit = number.following.rstrip("s")
+            if unit and said_unit in _UNIT_SECONDS:
+                return self._take(number, number.value * _UNIT_SECONDS[said_unit] / _UNIT_SECONDS[unit])
+        return self._take(self._numbers[0], self._numbers[0].value) if self._numbers else None
+
+    def _take(self, number: Spoken, value: float) -> float:
+        self._numbers.remove(number)
+        return int(value) if value == int(value) else value
+
+    def _switch(self, name: str) -> bool | None:
+        if not _stems(name.replace("_", " ")) & _stems(self._text) and not re.search(
+            r"\b(?:on|off|enable|disable)\b", self._text, re.I
+        ):
+            return None
+        return _NEGATION.search(self._text) is None
+
+    def _string(self, name: str, schema: dict[str, Any], *, alone: bool) -> str | None:
+        words = set(_WORD.findall(name.lower().replace("_", " ")))
+        if "date" in words or "day" in words or schema.get("format") == "date":
+            return self._date()
+        if words & _ORIGIN:
+            return self._after("from", anything=False)
+        if words & _TARGET and (found := self._after("to", anything=False)):
+            return found
+        if words & _PLACE:
+            return self._after("in|at|near|for|to|of", anything=False) or self._capitalised()
+        if words & _PERSON and (found := self._after("named|called|call|to|for", anything=False)):
+            return found
+        if words & _TEXT:
+            return self._after("that|saying|say|about|for|to", anything=True) or self._text.strip()
+        return self._capitalised() or (self._text.strip(" .?!") if alone else None)
+
+    def _after(self, words: str, *, anything: bool) -> str | None:
+        what = r"([^.?!]+)" if anything else _CAPITALISED
+        for match in re.finditer(rf"\b(?:{words})\s+(?:the\s+)?{what}", self._text):
+            found = match[1].strip()
+            if found not in self._used and found.lower() not in (*_DAYS, "i"):
+                self._used.add(found)
+                return found
+        return None
+
+    def _capitalised(self) -> str | None:
+        for match in re.finditer(rf"(?<![.?!]\s)(?<!^)\b{_CAPITALISED}", self._text):
+            found = match[1].strip()
+            if found not in self._used and found.lower() not in (*_DAYS, "i", "i'm"):
+                self._used.add(found)
+                return found
+        return None
+
+    def _date(self) -> str | None:
+        said = self._text.lower()
+        if iso := re.search(r"\b\d{4}-\d{2}-\d{2}\b", said):
+            return iso[0]
+        ahead = next((days for word, days in (("day after tomorrow", 2), ("tomorrow", 1), ("today", 0),
+                                              ("tonight", 0)) if word in said), None)  # fmt: skip
+        if ahead is None:
+            day = next((index for index, day in enumerate(_DAYS) if day in said), None)
+            if day is None and "weekend" in said:
+                day = 5
+            if day is None:
+                return None
+            ahead = (day - self._today.weekday()) % 7
+        return (self._today + dt.timedelta(days=ahead)).isoformat()

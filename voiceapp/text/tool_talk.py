@@ -1,0 +1,90 @@
+"""How the brain calls tools and tells what they brought."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from voiceapp.text.provider import (
+    CallArguments,
+    Called,
+    CallFinished,
+    CallStarted,
+    Delta,
+    ReplyRequest,
+    Returned,
+)
+from voiceapp.text.tool_matching import Match, placeholder
+
+_ARGUMENT_PIECE: Final = 16
+
+
+def fresh_results(request: ReplyRequest) -> list[Returned]:
+    """Return the tool results at the end of the history, which nobody has told the user yet."""
+    fresh: list[Returned] = []
+    for item in reversed(request.history):
+        if isinstance(item, Returned):
+            fresh.append(item)
+        elif not isinstance(item, Called):
+            break
+    return fresh[::-1]
+
+
+def call(match: Match, request: ReplyRequest) -> Iterator[Delta]:
+    """Yield a call whose arguments are valid for the tool, in pieces."""
+    properties = match.tool.parameters.get("properties", {})
+    arguments = dict(match.arguments)
+    for name in match.missing:
+        arguments[name] = placeholder(properties.get(name, {}))
+    number = sum(isinstance(item, Called) for item in request.history)
+    yield CallStarted(0, f"call_{number}", match.tool.name)
+    text = json.dumps(arguments)
+    for start in range(0, len(text), _ARGUMENT_PIECE):
+        yield CallArguments(0, text[start : start + _ARGUMENT_PIECE])
+    yield CallFinished(0)
+
+
+def tell_results(results: list[Returned], request: ReplyRequest) -> str:
+    """Return results as sentences."""
+    names = {item.call_id: item.name for item in request.history if isinstance(item, Called)}
+    sentences = []
+    for result in results:
+        name = spoken_name(names.get(result.call_id, "the tool"))
+        try:
+            value = json.loads(result.output)
+        except ValueError:
+            value = result.output
+        sentences.append(_tell(name, value))
+    return " ".join(sentences)
+
+
+def _tell(name: str, value: Any) -> str:
+    if isinstance(value, dict) and "error" in value:
+        return f"I am sorry, {name} did not work: {_plain(value['error'])}."
+    if isinstance(value, dict):
+        facts = [f"{spoken_name(key)} is {_plain(inner)}" for key, inner in value.items()]
+        listed = ", ".join(facts[:-1]) + (" and " if facts[:-1] else "") + facts[-1] if facts else "done"
+        return f"Here is what {name} says: {listed}."
+    plain = _plain(value)
+    return plain if plain.endswith((".", "!", "?")) else f"{name.capitalize()} says: {plain}."
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case None:
+            return "nothing"
+        case list():
+            return ", ".join(_plain(inner) for inner in value[:5]) or "nothing"
+        case dict():
+            return ", ".join(f"{spoken_name(key)} {_plain(inner)}" for key, inner in list(value.items())[:5])
+        case _:
+            return str(value).strip()
+
+
+def spoken_name(name: str) -> str:
+    """Return an identifier as words: ``get_weather`` is "get weather"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_\-]+", " ", name).strip().lower()
