@@ -25,8 +25,10 @@ def session(user: User, *texts: str, name: str = "Ada's helper", **fields: Any) 
     """Return a kept session in which the user said ``texts``."""
     started = datetime(2026, 3, 1, 12, tzinfo=UTC)
     values: dict[str, Any] = {
-        "upstream": "embedded", "process": "p", "started_at": started, "end_reason": "hung_up", "expected": True,
-        "ended_at": started + timedelta(minutes=2), "duration_ms": 120_000, "item_count": len(texts), **fields,
+        "upstream": "embedded", "process": "p", "started_at": started, "end_reason": "hung_up",
+        "expected": True,
+        "ended_at": started + timedelta(minutes=2), "duration_ms": 120_000, "item_count": len(texts),
+        **fields,
     }  # fmt: skip
     kept = Session.objects.create(user=user, configuration={"slug": "a", "name": name}, **values)
     for number, text in enumerate(texts):
@@ -92,7 +94,8 @@ def told(user: User) -> Session:
     usage = {"total_tokens": 12, "input_token_details": {"audio_tokens": 5}}
     for number, status in enumerate(("completed", "failed")):
         Response.objects.create(session=kept, response_id=f"resp_{number}", status=status, usage=usage,
-                                latency_ms=240, status_details={"error": {"code": "rate_limit_exceeded"}})  # fmt: skip
+                                latency_ms=240,
+                                status_details={"error": {"code": "rate_limit_exceeded"}})  # fmt: skip
     ToolCall.objects.create(session=kept, call_id="c", name="clock", arguments='{"zone": "Paris"}',
                             output="12:00", status="completed", started_ms=1000, ended_ms=1250)  # fmt: skip
     return kept
@@ -109,7 +112,8 @@ def test_one_session_shows_transcript_player_answers_calls_and_usage(
     for words in (
         "<bdi>It is noon</bdi><del", "> in Paris.</bdi></del>", "interrupted after 800 ms", "not transcribed",
         f'src="/sessions/{told.id}/recording.flac"', "250 ms", "240 ms", "rate_limit_exceeded",
-        "Be brief.", "{&quot;zone&quot;: &quot;Paris&quot;}", "Input token details, audio tokens</bdi></th><td>10",
+        "Be brief.", "{&quot;zone&quot;: &quot;Paris&quot;}",
+        "Input token details, audio tokens</bdi></th><td>10",
     ):  # fmt: skip
         assert words in text
     assert not any(mark in text for mark in ("<style", " style=", " onclick="))

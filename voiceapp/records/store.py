@@ -69,7 +69,9 @@ atexit.register(stop_writer)
 
 @functools.cache
 def _ownership(data_dir: Path) -> Ownership:
-    return Ownership(data_dir / "processes")
+    ownership = Ownership(data_dir / "processes")
+    atexit.register(ownership.release)
+    return ownership
 
 
 def _config() -> VoiceConfig:

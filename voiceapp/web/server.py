@@ -59,11 +59,11 @@ class Server(uvicorn.Server):
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket. Raises ``CommandError`` with a sentence that says what to do."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if not 0 <= port <= 65_535:
+        raise CommandError(f"{port} is not a port: choose one from 0 to 65535.")
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OverflowError:
-        raise CommandError(f"{port} is not a port: choose one from 0 to 65535.") from None
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=2048)
     except socket.gaierror:
         raise CommandError(f"{host} is not an address of this machine.") from None
     except OSError as error:
