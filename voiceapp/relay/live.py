@@ -25,7 +25,7 @@ from voiceapp.conversation import Conversation
 from voiceapp.errors import AudioFormatError, UpstreamError, VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
-from voiceapp.records.recording import Recorder
+from voiceapp.records.recording import Recorder, recordings_folder
 from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.target import Target
 from voiceapp.relay.upstream import Upstream, open_upstream
@@ -117,7 +117,7 @@ class LiveSession:
         )
         self._writer = store.writer()
         self._recorder = (
-            Recorder(config.data_dir, self.id, self.legs.input, self.legs.output)
+            Recorder(recordings_folder(config.data_dir), self.id, self.legs.input, self.legs.output)
             if config.record_audio
             else None
         )
