@@ -1,4 +1,4 @@
-"""A stranger's first conversation: real server, real engine, real browser, recorded speech as the microphone."""
+"""A stranger's first conversation: real server, engine and browser, recorded speech as the microphone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class Wire:
 
     def _open(self, socket: WebSocket) -> None:
         socket.on("framereceived", self._received)
-        socket.on("framesent", lambda data: self.up.append(json.loads(data)) if isinstance(data, str) else None)
+        socket.on(
+            "framesent", lambda data: self.up.append(json.loads(data)) if isinstance(data, str) else None
+        )
 
     def _received(self, data: str | bytes) -> None:
         if isinstance(data, str):
@@ -58,8 +60,8 @@ class Wire:
     def answer(self, number: int) -> tuple[str, Samples]:
         """Return an answer's item and all its audio, as received."""
         announced = [event for event in self.down if event["type"] == "audio.item"][number]
-        samples = np.frombuffer(self.audio[announced["index"]], "<i2").astype(np.float32) / 32768
-        return announced["item_id"], samples
+        samples = np.frombuffer(self.audio[announced["index"]], "<i2").astype(np.float32)
+        return announced["item_id"], samples / np.float32(32768)
 
     def played_ms(self, item: str) -> int:
         """Return what the page reported at the end as played of an item."""
@@ -165,9 +167,13 @@ def test_speech_cuts_the_answer_at_once(
         page.click("#talk")
         wait_tap(page)
         expect(page.locator("#status-word")).to_have_text("Speaking", timeout=40_000)
-        expect(page.locator(".line.assistant .meta").first).to_contain_text("interrupted after", timeout=15_000)
+        expect(page.locator(".line.assistant .meta").first).to_contain_text(
+            "interrupted after", timeout=15_000
+        )
         expect(page.locator(".line.user")).to_have_count(2)
-        expect(page.locator(".line.user .said").nth(1)).to_contain_text("thank", ignore_case=True, timeout=15_000)
+        expect(page.locator(".line.user .said").nth(1)).to_contain_text(
+            "thank", ignore_case=True, timeout=15_000
+        )
         expect(page.locator(".line.assistant")).to_have_count(2, timeout=15_000)
         item, sent = wire.answer(0)
         out = heard(page).samples
