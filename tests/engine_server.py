@@ -136,7 +136,7 @@ async def connect(server: Addressed, path: str = GA, **options: Any) -> AsyncIte
     """Connect with the engine's key and read ``session.created``."""
     options.setdefault("additional_headers", {"api-key": settings.VOICE.engine_api_key})
     async with websockets.connect(
-        server.address + path, max_size=None, max_queue=None, compression=None, **options
+        server.address + path, max_size=None, compression=None, **{"max_queue": None, **options}
     ) as connection:
         client = RealtimeClient(connection)
         client.events.append(json.loads(await connection.recv()))
