@@ -60,9 +60,8 @@ def sse(*chunks: dict[str, Any] | str, newline: str = "\n") -> list[bytes]:
 
 def chunk(*choices: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """Return one chunk of a stream."""
-    return {
-        "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": list(choices), **fields
-    }  # fmt: skip
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return {**head, "choices": list(choices), **fields}
 
 
 def text(content: str, **choice: Any) -> dict[str, Any]:

@@ -78,8 +78,8 @@ def word_errors(said: str, heard: str) -> int:
 
 @functools.cache
 def loaded() -> models.Models:
-    """Return the real models, loaded once for all tests."""
-    return models.load()
+    """Return the real models, loaded once for the whole process."""
+    return models.wait()
 
 
 def counting_ids() -> Callable[[str], str]:

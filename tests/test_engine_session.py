@@ -308,7 +308,7 @@ def test_wrong_items_are_refused(item: dict[str, Any], code: str, param: str) ->
 
 def test_unknown_ids_have_a_code_for_each_event() -> None:
     client = Client()
-    cases = {
+    cases: dict[str, tuple[str, dict[str, Any]]] = {
         "item_create_invalid_previous_item_id": ("create", {"item": message("b"), "previous_item_id": "no"}),
         "item_retrieve_invalid_item_id": ("retrieve", {"item_id": "no"}),
         "item_delete_invalid_item_id": ("delete", {"item_id": "no"}),

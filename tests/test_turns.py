@@ -77,7 +77,8 @@ def test_preparation_happens_once_per_pause() -> None:
 def test_a_short_wait_still_leaves_time_to_prepare() -> None:
     marks = run(TurnDetector(TurnSettings(silence_duration_ms=200)), speech(320) + silence(320))
     paused, stopped = (mark for mark in marks if not isinstance(mark, SpeechStarted))
-    assert isinstance(paused, SpeechPaused) and isinstance(stopped, SpeechStopped)
+    assert isinstance(paused, SpeechPaused)
+    assert isinstance(stopped, SpeechStopped)
     assert stopped.audio_end_ms - paused.audio_end_ms >= 90
 
 
@@ -130,16 +131,19 @@ def test_marks_always_alternate_and_never_go_back(
     for mark in run(TurnDetector(settings), probabilities):
         match mark:
             case SpeechStarted(audio_start_ms=start, detected_ms=detected):
-                assert open_since is None and floor <= start <= detected
+                assert open_since is None
+                assert floor <= start <= detected
                 open_since, paused = start, False
             case SpeechPaused():
-                assert open_since is not None and not paused
+                assert open_since is not None
+                assert not paused
                 paused = True
             case SpeechResumed():
                 assert paused
                 paused = False
             case SpeechStopped(audio_end_ms=end, last_speech_ms=last):
-                assert open_since is not None and open_since <= last < end
+                assert open_since is not None
+                assert open_since <= last < end
                 assert end - last >= wait_ms or end - last >= WINDOW_MS
                 floor, open_since = end, None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -72,8 +73,9 @@ def open_page(
         page.add_init_script(path=HERE / "tap.js")
         for script in scripts or []:
             page.add_init_script(script)
-        worklet = (HERE / "tap-worklet.js").read_text()
-        page.route("**/tap-worklet.js", lambda route: route.fulfill(body=worklet, content_type="text/javascript"))
+        if context_options.get("bypass_csp"):
+            source = (HERE / "tap-worklet.js").read_text()
+            page.add_init_script(f"window.tapSource = {json.dumps(source)}")
         page.goto(url)
         yield page
         assert not faults, faults

@@ -7,7 +7,11 @@
     const result = connect.call(this, target, ...rest);
     if (target instanceof AudioDestinationNode && this instanceof AnalyserNode) {
       const { context } = this;
-      context.audioWorklet.addModule('/tap-worklet.js').then(() => {
+      // The real server does not serve the recorder; a page whose policy is bypassed takes it from here.
+      const source = window.tapSource
+        ? URL.createObjectURL(new Blob([window.tapSource], { type: 'text/javascript' }))
+        : '/tap-worklet.js';
+      context.audioWorklet.addModule(source).then(() => {
         const node = new AudioWorkletNode(context, 'test-tap', { outputChannelCount: [1] });
         node.port.onmessage = ({ data }) => {
           if (!window.tap.parts.length) window.tap.start = data.frame;

@@ -44,7 +44,7 @@ def _server(audio: AudioFormat) -> ScriptedServer:
 
 def _samples(data: bytes, audio: AudioFormat) -> Samples:
     linear = data if audio is AudioFormat.PCM16 else g711.decode(data, audio)
-    return np.frombuffer(linear, "<i2").astype(np.float32) / 32768
+    return np.frombuffer(linear, "<i2").astype(np.float32) / np.float32(32768)
 
 
 def _bytes(samples: Samples, audio: AudioFormat) -> bytes:
@@ -215,7 +215,9 @@ def test_tens_of_seconds_sent_at_once_are_kept(playwright: Playwright, server: S
     assert spacing < 30, "no gap"
 
 
-def test_the_server_decides_the_formats(playwright: Playwright, tmp_path: Path, server: ScriptedServer) -> None:
+def test_the_server_decides_the_formats(
+    playwright: Playwright, tmp_path: Path, server: ScriptedServer
+) -> None:
     wav = write_wav(tmp_path / "tone.wav", tone(48000, 6), 48000)
     with open_page(playwright, server.url, flags=microphone_flags(wav)) as page:
         link = _talk(page, server, audio={"input": {"type": "audio/pcmu"}, "output": {"type": "audio/pcma"}})

@@ -134,7 +134,8 @@ class Captions:
     """Words of one turn as pieces to append, from decodings of more and more of its audio.
 
     A word is given out once two decodings agree on it, or once several further words follow it. What was
-    given out is never taken back; where a later decoding contradicts it, the rest waits for the final transcript.
+    given out is never taken back; where a later decoding contradicts it, the rest waits for the final
+    transcript.
     """
 
     def __init__(self) -> None:

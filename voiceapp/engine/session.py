@@ -85,13 +85,13 @@ class EngineSession:
 
     def receive(self, event: ev.Event | ev.UnknownEvent) -> list[Action]:
         """Take a client event (GA names and shapes)."""
-        event_id = getattr(event, "event_id", None)
         try:
             self._receive(event)
         except ProtocolError as error:
-            self._error(
-                error.code, error.message, error.param, event_id if isinstance(event_id, str) else None
-            )
+            given = event.fields.get("event_id") if isinstance(event, ev.UnknownEvent) else None
+            if isinstance(event, ev.ClientEvent):
+                given = event.event_id
+            self._error(error.code, error.message, error.param, given if isinstance(given, str) else None)
         return self._take()
 
     def refuse(self, error: ProtocolError, client_event_id: str | None = None) -> list[Action]:

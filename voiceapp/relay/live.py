@@ -107,6 +107,7 @@ class LiveSession:
             # No deployment transcribes here; the page shows speech without words.
             self.assistant = msgspec.structs.replace(self.assistant, transcription=None)
         self.legs = legs or Legs(self.assistant.input_format, self.assistant.output_format)
+        self._sample_bytes = self.legs.input.sample_bytes
         self.outbox = Outbox()
         self._loop = asyncio.get_running_loop()
         self._started = self._loop.time()
@@ -321,7 +322,7 @@ class LiveSession:
 
         Raises ``AudioFormatError`` where it is no whole number of samples.
         """
-        if len(data) % self.legs.input.sample_bytes:
+        if len(data) % self._sample_bytes:
             raise AudioFormatError("16-bit audio must have an even number of bytes.", code="invalid_value")
         if self._recorder is not None:
             self._recorder.microphone(data, self._now())

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
+
+import msgspec
 
 WINDOW_BYTES = 1024 * 1024
 """Bytes on their way to a page that has not acknowledged them: 20 s of PCM16."""
@@ -18,18 +19,13 @@ MAX_KEPT_BYTES = 2 * 1024 * 1024
 """Bytes kept for a page: beyond, an attached page is too slow, and a detached one loses the oldest."""
 
 
-@dataclass(slots=True, frozen=True)
-class Message:
-    """One message: ``text``, or ``data`` for a binary one."""
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One message: ``text``, or ``data`` for a binary one; ``size`` is its length."""
 
     seq: int
     text: str | None
     data: bytes | None
-
-    @property
-    def size(self) -> int:
-        """Bytes, about."""
-        return len(self.text or "") + len(self.data or b"")
+    size: int
 
 
 class Outbox:
@@ -46,11 +42,13 @@ class Outbox:
 
     def put_text(self, text: str) -> None:
         """Queue a JSON object, with its number as ``seq``."""
-        self._put(Message(self._next_seq, f'{{"seq":{self._next_seq},{text.lstrip()[1:]}', None))
+        numbered = f'{{"seq":{self._next_seq},{text.lstrip()[1:]}'
+        self._put(Message(self._next_seq, numbered, None, len(numbered)))
 
     def put_audio(self, index: int, samples: bytes) -> None:
         """Queue samples of the track ``index``."""
-        self._put(Message(self._next_seq, None, index.to_bytes(4, "big") + samples))
+        data = index.to_bytes(4, "big") + samples
+        self._put(Message(self._next_seq, None, data, len(data)))
 
     def _put(self, message: Message) -> None:
         self._next_seq += 1

@@ -249,7 +249,8 @@ export class Player {
     this.callbacks.onReport({
       item_id: track.id,
       content_index: track.contentIndex,
-      played_ms: Math.round((track.played * 1000) / this.rateHz),
+      // Never more than there was: services refuse to truncate past the end.
+      played_ms: Math.floor((track.played * 1000) / this.rateHz),
       final,
     });
   }

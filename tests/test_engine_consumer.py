@@ -1,0 +1,384 @@
+"""The engine on a real socket with the real models: whole turns, every dialect, every refusal."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import openai
+import pytest
+import soxr
+import websockets
+from django.conf import settings
+
+from tests.engine_parts import kinds, loaded, quiet, recording, word_errors, words_of
+from tests.engine_server import GA, PREVIEW, EngineServer, connect, engine_server
+from voiceapp.audio import g711
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.audio.pcm import level_dbfs
+from voiceapp.engine import models
+from voiceapp.engine.weights import ModelError
+
+TRANSCRIPTION = "conversation.item.input_audio_transcription"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EngineServer]:
+    loaded()
+    with engine_server() as running:
+        yield running
+
+
+# -- the upgrade ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        (GA, {}, 401),
+        (GA, {"api-key": "wrong"}, 401),
+        (GA, {"Authorization": "Bearer wrong"}, 401),
+        (GA, {"Authorization": "Basic KEY"}, 401),
+        (f"{GA}&api-key=wrong", {}, 401),
+        ("/openai/v1/realtime", {"api-key": "KEY"}, 400),
+        ("/openai/realtime?deployment=x", {"api-key": "KEY"}, 404),
+        ("/openai/realtime?api-version=2025-04-01-preview", {"api-key": "KEY"}, 400),
+        ("/elsewhere?model=x", {"api-key": "KEY"}, 404),
+        (f"{GA}&intent=transcription", {"api-key": "KEY"}, 400),
+    ],
+)
+async def test_a_refused_upgrade_has_a_status_and_a_reason(
+    server: EngineServer, path: str, headers: dict[str, str], status: int
+) -> None:
+    headers = {name: value.replace("KEY", settings.VOICE.engine_api_key) for name, value in headers.items()}
+    with pytest.raises(websockets.InvalidStatus) as caught:
+        async with websockets.connect(server.address + path, additional_headers=headers):
+            pass
+    response = caught.value.response
+    assert response.status_code == status
+    error = json.loads(response.body or b"")["error"]
+    assert error["code"]
+    assert settings.VOICE.engine_api_key not in error["message"]
+
+
+@pytest.mark.parametrize("how", ["header", "bearer", "query", "subprotocol"])
+async def test_the_key_opens_the_engine_however_it_is_given(server: EngineServer, how: str) -> None:
+    key = settings.VOICE.engine_api_key
+    options: dict[str, Any] = {"additional_headers": {"x-ms-client-request-id": "req-1"}}
+    path = GA
+    if how == "header":
+        options["additional_headers"]["api-key"] = key
+    elif how == "bearer":
+        options["additional_headers"]["Authorization"] = f"Bearer {key}"
+    elif how == "query":
+        path += f"&api-key={key}"
+    else:
+        options["subprotocols"] = ["realtime", f"openai-insecure-api-key.{key}"]
+    async with connect(server, path, **options) as client:
+        assert client.events[0]["session"]["model"] == "some-model"
+        assert client.connection.subprotocol == ("realtime" if how == "subprotocol" else None)
+
+
+# -- turns ----------------------------------------------------------------------------------------------
+
+
+async def test_a_spoken_turn_from_the_microphone_to_the_speaker(server: EngineServer) -> None:
+    async with connect(server) as client:
+        await client.update(audio={"input": {"transcription": {"model": "whisper-1"}}})
+        await client.speak(recording("joke"), paced=True)
+        await client.finish_turn()
+        await client.until("response.done")
+    order = [kind for kind in kinds(client.events) if not kind.startswith(TRANSCRIPTION)]
+    assert order[2:10] == [
+        "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped",
+        "input_audio_buffer.committed", "conversation.item.added", "conversation.item.done",
+        "response.created", "response.output_item.added", "conversation.item.added",
+    ]  # fmt: skip
+    assert order[-6:] == [
+        "response.output_audio.done", "response.output_audio_transcript.done", "response.content_part.done",
+        "conversation.item.done", "response.output_item.done", "response.done",
+    ]  # fmt: skip
+    (completed,) = client.of(f"{TRANSCRIPTION}.completed")
+    assert word_errors(words_of("joke"), completed["transcript"]) == 0
+    deltas = [event["delta"] for event in client.of(f"{TRANSCRIPTION}.delta")]
+    assert completed["transcript"].startswith("".join(deltas))
+    # The first words are there while the user still speaks.
+    all_kinds = kinds(client.events)
+    assert all_kinds.index(f"{TRANSCRIPTION}.delta") < all_kinds.index("input_audio_buffer.speech_stopped")
+    audio = client.audio()
+    assert 3 <= len(audio) / 48_000 <= 12
+    assert level_dbfs(audio) > -35
+    (said,) = client.of("response.output_audio_transcript.done")
+    samples = soxr.resample(np.frombuffer(audio, "<i2").astype(np.float32) / 32768, 24_000, 16_000)
+    assert word_errors(said["transcript"], loaded().recogniser.recognise(samples).text) <= 2
+    assert said["transcript"] == "".join(
+        event["delta"] for event in client.of("response.output_audio_transcript.delta")
+    )
+
+
+async def test_push_to_talk_in_g711_both_ways(server: EngineServer) -> None:
+    for law in (AudioFormat.PCMU, AudioFormat.PCMA):
+        async with connect(server) as client:
+            updated = await client.update(
+                audio={
+                    "input": {"format": law.to_ga(), "turn_detection": None, "transcription": {}},
+                    "output": {"format": law.to_ga()},
+                }
+            )
+            assert updated["session"]["audio"]["output"]["format"] == law.to_ga()
+            await client.speak(recording("hello", law), law)
+            await client.send("input_audio_buffer.commit")
+            completed = await client.until(f"{TRANSCRIPTION}.completed")
+            assert word_errors(words_of("hello"), completed["transcript"]) == 0
+            assert "response.created" not in kinds(client.events)
+            await client.send("response.create")
+            done = await client.until("response.done")
+            said = done["response"]["output"][0]["content"][0]["transcript"]
+            assert said.startswith("Yes, I can hear you")
+            assert level_dbfs(g711.decode(client.audio(), law)) > -35
+
+
+async def test_silence_committed_by_hand_says_nothing(server: EngineServer) -> None:
+    noise = np.random.default_rng(3).normal(0, 100, 24 * 3000).astype("<i2").tobytes()
+    for audio in (quiet(3000), noise):
+        async with connect(server) as client:
+            await client.update(audio={"input": {"turn_detection": None, "transcription": {}}})
+            await client.speak(audio)
+            await client.send("input_audio_buffer.commit")
+            assert (await client.until(f"{TRANSCRIPTION}.completed"))["transcript"] == ""
+
+
+async def test_a_file_sent_at_once_is_heard_whole(server: EngineServer) -> None:
+    async with connect(server) as client:
+        await client.update(
+            audio={
+                "input": {
+                    "transcription": {},
+                    "turn_detection": {"type": "server_vad", "create_response": False},
+                }
+            }
+        )
+        audio = recording("timer") + quiet(2000) + recording("train") + quiet(2000)
+        await client.send("input_audio_buffer.append", audio=base64.b64encode(audio).decode())
+        for _ in range(2):
+            await client.until(f"{TRANSCRIPTION}.completed")
+    # Transcripts come as they are ready; the items have the order.
+    said = {event["item_id"]: event["transcript"] for event in client.of(f"{TRANSCRIPTION}.completed")}
+    first, second = (event["item_id"] for event in client.of("input_audio_buffer.committed"))
+    assert word_errors(words_of("timer"), said[first]) == 0
+    assert word_errors(words_of("train"), said[second]) == 0
+
+
+async def test_barge_in_stops_the_answer_and_truncation_keeps_what_was_heard(server: EngineServer) -> None:
+    async with connect(server) as client:
+        await client.say("Tell me a story")
+        await client.send("response.create")
+        first = await client.until("response.output_audio.delta")
+        await client.speak(recording("hello"), paced=True)
+        done = await client.until("response.done")
+        assert done["response"]["status_details"] == {"type": "cancelled", "reason": "turn_detected"}
+        item_id = first["item_id"]
+        await client.send("conversation.item.truncate", item_id=item_id, content_index=0, audio_end_ms=2000)
+        await client.until("conversation.item.truncated")
+        await client.send("conversation.item.retrieve", item_id=item_id)
+        part = (await client.until("conversation.item.retrieved"))["item"]["content"][0]
+        assert "Once upon a time a small" in part["transcript"]
+        assert len(part["transcript"]) < 60
+        assert len(base64.b64decode(part["audio"])) <= 2000 * 48
+
+
+async def test_speech_is_sent_ahead_of_the_listener_but_not_all_at_once(server: EngineServer) -> None:
+    async with connect(server) as client:
+        await client.say("Tell me a story")
+        await client.send("response.create")
+        started = asyncio.get_running_loop().time()
+        while len(client.audio()) < 6 * 48_000:
+            await client.until("response.output_audio.delta")
+        elapsed = asyncio.get_running_loop().time() - started
+        assert 1 <= elapsed <= 5
+        await client.send("response.cancel")
+        done = await client.until("response.done")
+        assert done["response"]["status_details"]["reason"] == "client_cancelled"
+
+
+async def test_a_tool_is_called_and_its_result_spoken(server: EngineServer) -> None:
+    tool = {
+        "type": "function", "name": "get_weather", "description": "The weather of a city",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    }  # fmt: skip
+    async with connect(server) as client:
+        await client.update(tools=[tool], output_modalities=["text"])
+        await client.say("What is the weather in Paris?")
+        await client.send("response.create")
+        call = await client.until("response.function_call_arguments.done")
+        assert (call["name"], json.loads(call["arguments"])) == ("get_weather", {"city": "Paris"})
+        output = {"type": "function_call_output", "call_id": call["call_id"], "output": '{"sky": "blue"}'}
+        await client.send("conversation.item.create", item=output)
+        await client.until("response.done")
+        await client.send("response.create")
+        done = await client.until("response.done")
+        assert done["response"]["output"][0]["content"][0]["text"].endswith("sky is blue.")
+
+
+# -- dialects -------------------------------------------------------------------------------------------
+
+
+async def test_the_preview_dialect_is_pure(server: EngineServer) -> None:
+    async with connect(server, PREVIEW) as client:
+        session = client.events[0]["session"]
+        assert session["modalities"] == ["audio", "text"]
+        assert session["input_audio_format"] == "pcm16"
+        assert session["turn_detection"]["type"] == "server_vad"
+        assert "type" not in session
+        await client.send(
+            "session.update",
+            session={
+                "input_audio_format": "g711_ulaw",
+                "turn_detection": {"type": "none"},
+                "temperature": 0.7,
+            },
+        )
+        updated = await client.until("session.updated")
+        assert updated["session"]["input_audio_format"] == "g711_ulaw"
+        assert updated["session"]["turn_detection"] is None
+        await client.say("Hello!")
+        created = await client.until("conversation.item.created")
+        assert created["item"]["object"] == "realtime.item"
+        await client.send("response.create", response={"modalities": ["audio", "text"]})
+        done = await client.until("response.done")
+        assert done["response"]["output"][0]["content"][0]["type"] == "audio"
+        seen = set(kinds(client.events))
+        assert {"response.audio.delta", "response.audio_transcript.delta", "response.audio.done"} <= seen
+        assert not [kind for kind in seen if "output_audio" in kind or kind == "conversation.item.done"]
+        assert level_dbfs(client.audio("response.audio.delta")) > -35
+
+
+async def test_the_contract_dialect_has_ga_names_and_preview_payloads(server: EngineServer) -> None:
+    async with connect(server, f"{PREVIEW}&dialect=contract") as client:
+        assert client.events[0]["session"]["modalities"] == ["audio", "text"]
+        await client.say("Hello!")
+        await client.send("response.create", response={"modalities": ["text"]})
+        done = await client.until("response.done")
+        assert done["response"]["modalities"] == ["text"]
+        seen = set(kinds(client.events))
+        assert {"response.output_text.delta", "conversation.item.added", "conversation.item.done"} <= seen
+
+
+async def test_the_openai_sdk_holds_a_text_and_an_audio_turn(server: EngineServer) -> None:
+    client = openai.AsyncOpenAI(
+        api_key=settings.VOICE.engine_api_key, websocket_base_url=f"{server.address}/openai/v1"
+    )
+    async with client.realtime.connect(model="some-model") as connection:
+        await connection.session.update(session={"type": "realtime", "output_modalities": ["text"]})
+        await connection.conversation.item.create(
+            item={
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_text", "text": "Add 2 and 3"}],
+            }
+        )
+        await connection.response.create()
+        text = ""
+        async for event in connection:
+            if event.type == "response.output_text.delta":
+                text += event.delta
+            elif event.type == "response.done":
+                break
+        assert text == "That is 5."
+        await connection.response.create(response={"output_modalities": ["audio"]})
+        size = 0
+        async for event in connection:
+            if event.type == "response.output_audio.delta":
+                size += len(base64.b64decode(event.delta))
+            elif event.type == "response.done":
+                break
+        assert size > 24_000
+    await client.close()
+
+
+# -- bad input ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("{", "invalid_json"),
+        ("[]", "invalid_json"),
+        (b"\x00\x01", "invalid_event"),
+        ('{"type": "no.such.event", "event_id": "e"}', "invalid_value"),
+        ("{}", "missing_required_parameter"),
+        ('{"type": "session.update", "session": 3, "event_id": "e"}', "invalid_type"),
+        ('{"type": "input_audio_buffer.append", "audio": "!!!!", "event_id": "e"}', "invalid_value"),
+        ('{"type": "input_audio_buffer.append", "audio": "AAAA", "event_id": "e"}', "invalid_value"),
+        ('{"type": "input_audio_buffer.append", "event_id": "e"}', "missing_required_parameter"),
+        ('{"type": "input_audio_buffer.commit", "event_id": "e"}', "input_audio_buffer_commit_empty"),
+        ('{"type": "response.cancel", "event_id": "e"}', "response_cancel_not_active"),
+        (
+            '{"type": "conversation.item.delete", "item_id": "x", "event_id": "e"}',
+            "item_delete_invalid_item_id",
+        ),
+        (f'{{"type": "response.cancel", "event_id": "{"x" * 513}"}}', "string_above_max_length"),
+        (
+            json.dumps({"type": "input_audio_buffer.append", "audio": "A" * (21 * 1024 * 1024)}),
+            "string_above_max_length",
+        ),
+    ],
+)
+@pytest.mark.parametrize("path", [GA, PREVIEW])
+async def test_bad_input_is_told_and_the_session_goes_on(
+    server: EngineServer, path: str, message: str | bytes, code: str
+) -> None:
+    async with connect(server, path) as client:
+        await client.connection.send(message)
+        error = (await client.until("error"))["error"]
+        assert (error["type"], error["code"]) == ("invalid_request_error", code)
+        if '"event_id": "e"' in str(message):
+            assert error["event_id"] == "e"
+        await client.say("Still there?")
+        await client.until("conversation.item.added", "conversation.item.created")
+
+
+# -- when something is missing --------------------------------------------------------------------------
+
+
+async def test_without_models_text_goes_on_and_speech_fails_with_a_code(
+    server: EngineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_models() -> models.Models:
+        raise ModelError("The voice is missing.")
+
+    monkeypatch.setattr(models, "ready", no_models)
+    async with connect(server) as client:
+        await client.update(audio={"input": {"turn_detection": None, "transcription": {}}})
+        await client.speak(quiet(500))
+        await client.send("input_audio_buffer.commit")
+        failed = await client.until(f"{TRANSCRIPTION}.failed")
+        assert failed["error"]["code"] == "model_unavailable"
+        await client.say("Add 2 and 3")
+        await client.send("response.create")
+        done = await client.until("response.done")
+        assert done["response"]["status_details"]["error"]["code"] == "model_unavailable"
+        await client.send("response.create", response={"output_modalities": ["text"]})
+        done = await client.until("response.done")
+        assert done["response"]["output"][0]["content"][0]["text"] == "That is 5."
+
+
+async def test_several_people_talk_at_once(server: EngineServer) -> None:
+    async def talk(name: str) -> str:
+        async with connect(server) as client:
+            await client.update(audio={"input": {"transcription": {}}})
+            await client.speak(recording(name))
+            await client.finish_turn()
+            completed = await client.until(f"{TRANSCRIPTION}.completed")
+            await client.until("response.output_audio.delta")
+            transcript: str = completed["transcript"]
+            return transcript
+
+    names = ("joke", "hello", "thanks", "capital")
+    said = await asyncio.gather(*(talk(name) for name in names))
+    for name, transcript in zip(names, said, strict=True):
+        assert word_errors(words_of(name), transcript) <= 1
