@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
+from django.views.generic import RedirectView
 
 from voiceapp.engine import models
 from voiceapp.web import audio, views
@@ -24,6 +26,8 @@ urlpatterns = [
     path("sessions/", views.sessions, name="sessions"),
     path("sessions/<uuid:session_id>/", views.session, name="session"),
     path("sessions/<uuid:session_id>/recording.flac", audio.recording, name="recording"),
+    # The admin's pages name no icon, and browsers then ask for this one.
+    path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}voiceapp/mark.svg")),
     path("healthz", health, name="health"),
     path("admin/", admin.site.urls),
 ]

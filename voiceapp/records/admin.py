@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -23,18 +24,34 @@ from voiceapp.records.usage import totals
 if TYPE_CHECKING:
     _AssistantAdmin = admin.ModelAdmin[Assistant]
     _SessionAdmin = admin.ModelAdmin[Session]
+    _ModelForm = forms.ModelForm[Assistant]
 else:
     _AssistantAdmin = _SessionAdmin = admin.ModelAdmin
+    _ModelForm = forms.ModelForm
 
 admin.site.site_header = "voiceapp"
 admin.site.site_title = "voiceapp"
+# Four tables need no second menu, and the list of sessions needs its room.
+admin.site.enable_nav_sidebar = False
 admin.site.index_title = "Assistants, sessions and users"
+
+
+class _AssistantForm(_ModelForm):
+    """Fields no larger than what goes into them."""
+
+    class Meta:
+        widgets = {
+            name: forms.Textarea(attrs={"rows": rows, "cols": 90})
+            for name, rows in (("instructions", 10), ("greeting", 2), ("tools", 1), ("turn_detection", 3),
+                               ("transcription", 1))
+        }  # fmt: skip
 
 
 @admin.register(Assistant)
 class AssistantAdmin(_AssistantAdmin):
     """Assistants; a change counts for sessions that begin after it."""
 
+    form = _AssistantForm
     list_display = ("name", "slug", "enabled", "position", "input_format", "output_format", "turns")
     list_filter = ("enabled", "input_format", "output_format")
     search_fields = ("name", "slug", "instructions")
@@ -69,29 +86,30 @@ class _Ending(admin.SimpleListFilter):
         return queryset
 
 
+class _AnswerStatus(admin.AllValuesFieldListFilter):
+    """Sessions with an answer that ended so; the field's own name would say only "status"."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = "an answer's status"
+
+
 @admin.register(Session)
 class SessionAdmin(_SessionAdmin):
     """Sessions, read-only: a list to search, and each as transcript, recording and usage."""
 
-    list_display = (
-        "words",
-        "user",
-        "who",
-        "upstream",
-        "started_at",
-        "length",
-        "item_count",
-        "ending",
-        "audio",
-    )
+    list_display = ("words", "user", "who", "upstream", "started", "length", "items", "ending", "audio")
     list_display_links = ("words",)
-    list_filter = (_Ending, "upstream", "assistant", "end_reason", "responses__status")
+    list_filter = (_Ending, "upstream", "assistant", "end_reason", ("responses__status", _AnswerStatus))
     list_select_related = ("user", "assistant")
     list_per_page = 50
     date_hierarchy = "started_at"
     search_fields = ("items__generated_text", "user__username", "tool_calls__name")
     search_help_text = "Words of the conversation, a user's name, a tool's name or a session's id."
     show_full_result_count = False
+
+    class Media:
+        css = {"all": ("records/session.css",)}
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Refuse: sessions are made by talking."""
@@ -128,6 +146,16 @@ class SessionAdmin(_SessionAdmin):
         """Show the assistant's name at the time."""
         return format_html("<bdi>{}</bdi>", session.assistant_name)
 
+    @admin.display(description="started (UTC)", ordering="started_at")
+    def started(self, session: Session) -> str:
+        """Show when it began."""
+        return f"{session.started_at:%Y-%m-%d %H:%M}"
+
+    @admin.display(description="items", ordering="item_count")
+    def items(self, session: Session) -> int:
+        """Show how many items it has; counted when it ends."""
+        return session.item_count
+
     @admin.display(description="duration", ordering="duration_ms")
     def length(self, session: Session) -> str:
         """Show how long it was."""
@@ -138,7 +166,7 @@ class SessionAdmin(_SessionAdmin):
         """Show why it ended."""
         return inert(session.end_reason).replace("_", " ") if session.ended_at else "live"
 
-    @admin.display(description="recording", boolean=True)
+    @admin.display(description="audio", boolean=True)
     def audio(self, session: Session) -> bool:
         """Show whether there is a recording."""
         return bool(session.recording)
@@ -170,6 +198,7 @@ class SessionAdmin(_SessionAdmin):
             "usage": {
                 inert(name): count
                 for name, count in totals(session.responses.values_list("usage", flat=True)).items()
+                if count
             },
             "configuration": inert(json.dumps(session.configuration, indent=2, ensure_ascii=False)),
         }
