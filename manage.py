@@ -1,8 +1,80 @@
 #!/usr/bin/env python3
+"""Run the app's commands.
+
+``up`` and ``test`` need nothing but Python: they make ``.venv`` here, unless a virtual environment is active,
+and install the locked packages into it, again only when the lock has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
 import os
+import subprocess
 import sys
+from pathlib import Path
 
-from django.core.management import execute_from_command_line
+ROOT = Path(__file__).resolve().parent
+LOCKS = {"up": "requirements.lock", "test": "requirements-test.lock"}
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "voiceapp.settings")
-execute_from_command_line(sys.argv)
+
+def main() -> None:
+    """Prepare the environment where the command asks for it, then run the command in it."""
+    if sys.version_info < (3, 11):
+        sys.exit("This app needs Python 3.11 or newer.")
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
+    active = sys.prefix if sys.prefix != sys.base_prefix else os.environ.get("VIRTUAL_ENV", "")
+    folder = Path(active) if Path(active, "pyvenv.cfg").exists() else ROOT / ".venv"
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if command in LOCKS:
+        install(folder, python, LOCKS[command])
+    if python.exists() and Path(sys.prefix).resolve() != folder.resolve():
+        run([str(python), *sys.argv])
+    if command == "test":
+        os.chdir(ROOT)
+        os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+        run([sys.executable, "-m", "pytest", *sys.argv[2:]])
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "voiceapp.settings")
+    try:
+        from django.core.management import execute_from_command_line
+    except ImportError:
+        sys.exit("The packages are not installed yet. Run: python3 manage.py up")
+    execute_from_command_line(sys.argv)
+
+
+def install(folder: Path, python: Path, lock: str) -> None:
+    """Make the environment where it is missing, and install ``lock`` where it changed since the last time."""
+    stamp = folder / "voiceapp-installed.json"
+    done = json.loads(stamp.read_text()) if stamp.exists() else {}
+    if python.exists() and done.get(lock) == digest(lock):
+        return
+    # Without a stamp our own environment may be half made: making it again completes it.
+    if not python.exists() or (folder == ROOT / ".venv" and not done):
+        print(f"Making {folder} …", flush=True)
+        if subprocess.call([sys.executable, "-m", "venv", str(folder)]):
+            sys.exit("Python cannot make virtual environments here. On Debian: apt install python3-venv")
+    if subprocess.call([str(python), "-c", "import pip"], stderr=subprocess.DEVNULL):
+        subprocess.call([str(python), "-m", "ensurepip"])
+    print(f"Installing the packages of {lock} …", flush=True)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    if subprocess.call([*pip, "--require-hashes", "-r", str(ROOT / lock)]):
+        sys.exit("The packages could not be installed; the lines above say why.")
+    # The lock for tests holds all that the other one holds.
+    fresh = {name: digest(name) for name in (LOCKS.values() if lock == LOCKS["test"] else [lock])}
+    stamp.write_text(json.dumps({**done, **fresh}))
+
+
+def digest(lock: str) -> str:
+    """Return what changes whenever the lock changes."""
+    return hashlib.sha256((ROOT / lock).read_bytes()).hexdigest()
+
+
+def run(arguments: list[str]) -> None:
+    """Become another program; where a process cannot, wait for it and end as it ended."""
+    if os.name == "nt":
+        sys.exit(subprocess.call(arguments))
+    os.execv(arguments[0], arguments)
+
+
+if __name__ == "__main__":
+    main()

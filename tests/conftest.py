@@ -15,14 +15,19 @@ _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "dj
 
 
 @pytest.fixture(autouse=True)
-def _the_writer_stops(request: pytest.FixtureRequest) -> Iterator[None]:
-    """End the thread that writes records before the test's database is emptied."""
+def _threads_let_go_of_the_database(request: pytest.FixtureRequest) -> Iterator[None]:
+    """End the writing thread, and other threads' connections, before the test's database is emptied."""
     if request.node.get_closest_marker("django_db") or _DATABASE_FIXTURES & set(request.fixturenames):
         request.getfixturevalue("_django_db_helper")
     yield
+    from asgiref.sync import SyncToAsync
+    from django.db import connections
+
     from voiceapp.records import store
 
     store.stop_writer()
+    # The thread in which asyncio code reached the database keeps its connection otherwise.
+    SyncToAsync.single_thread_executor.submit(connections.close_all).result()
 
 
 @pytest.fixture

@@ -22,11 +22,11 @@ def itu_expand(code: int, law: AudioFormat) -> int:
     if law is AudioFormat.PCMU:
         code = ~code & 0xFF
         segment, step = code >> 4 & 7, code & 15
-        value = ((2 * step + 33) * 2**segment - 33) * 4
+        value = (((2 * step + 33) << segment) - 33) * 4
         return -value if code & 0x80 else value
     code ^= 0x55
     segment, step = code >> 4 & 7, code & 15
-    value = (2 * step + 1) * 8 if segment == 0 else (2 * step + 33) * 2 ** (segment + 2)
+    value = (2 * step + 1) * 8 if segment == 0 else (2 * step + 33) << (segment + 2)
     return value if code & 0x80 else -value
 
 

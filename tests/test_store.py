@@ -141,11 +141,15 @@ async def test_one_bad_record_takes_no_other_with_it(user: User, caplog: pytest.
     keep.save_item(session_id, item("a", generated_text="secret words"))
     keep.save_item(uuid4(), item("b", generated_text="secret words"))
     keep.save_item(session_id, item("c", cut_ms=2**80, generated_text="secret words"))
+    endless: list[Any] = []
+    endless.append(endless)
+    keep.save_item(session_id, item("e", raw={"endless": endless}))
     keep.save_item(session_id, item("d"))
     await keep.flush(session_id)
     assert [row.item_id async for row in Item.objects.all()] == ["a", "d"]
     assert "b of session" in caplog.text
     assert "c of session" in caplog.text
+    assert "e of session" in caplog.text
     assert "secret" not in caplog.text
 
 
@@ -227,6 +231,18 @@ async def test_a_cancelled_close_still_closes(user: User) -> None:
         await task
     await store.writer().flush(session_id)
     assert (await Session.objects.aget()).end_reason == "idle"
+
+
+async def test_a_session_whose_opening_was_given_up_does_not_stay_open(user: User) -> None:
+    task = asyncio.create_task(store.open_session(user_id=user.pk, assistant_slug=None, upstream="embedded"))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await store.writer().flush(uuid4())
+    session = await Session.objects.aget()
+    assert (session.end_reason, session.expected) == ("never_begun", False)
+    assert session.ended_at is not None
 
 
 async def test_a_full_store_refuses_instead_of_dropping(user: User, monkeypatch: pytest.MonkeyPatch) -> None:

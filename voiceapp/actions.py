@@ -30,6 +30,13 @@ class SendAudio(msgspec.Struct, frozen=True):
     samples: bytes
 
 
+class EndAudio(msgspec.Struct, frozen=True):
+    """A track's audio is complete; a resampler on the way gives what it still holds."""
+
+    index: int
+    item_id: str
+
+
 class CutAudio(msgspec.Struct, frozen=True):
     """Everything of an item after ``played_ms`` was never heard; the recording drops it."""
 
@@ -113,6 +120,7 @@ Action: TypeAlias = (
     SendUpstream
     | SendBrowser
     | SendAudio
+    | EndAudio
     | CutAudio
     | FormatsAgreed
     | CallTool

@@ -15,6 +15,7 @@ from voiceapp import page_events, session_config
 from voiceapp.actions import (
     Action,
     CutAudio,
+    EndAudio,
     FormatsAgreed,
     SaveItem,
     SaveResponse,
@@ -32,7 +33,6 @@ from voiceapp.playback import Playback, Track, heard_words
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.sequencer import ResponseSequencer, is_out_of_band
-
 
 MAX_OWN_EVENTS = 256
 """Events of ours that an error may still name; services answer within a few."""
@@ -62,6 +62,7 @@ class Conversation:
         self.speech_stopped_ms: float | None = None
         self.latency_ms: dict[str, int] = {}
         self.announced: set[str] = set()
+        self.restoring: set[str] = set()
 
     # -- from the service ---------------------------------------------------------------------------
 
@@ -99,10 +100,11 @@ class Conversation:
     def _session_created(self, event: events.SessionCreated, text: str, now: float) -> list[Action]:
         update = session_config.session_update(self.assistant, self.tools, self.transcription_model)
         history = session_config.history(list(self.items.by_id.values()))
+        self.restoring = {str(create["item"]["id"]) for create in history}
         return [
             to_browser(session_config.without_instructions(codec.to_fields(event))),
             self._own({"type": "session.update", "session": update}, "configure"),
-            *(self._own(item, "history") for item in history),
+            *(self._own(create, "history") for create in history),
         ]
 
     def _session_updated(self, event: events.SessionUpdated, text: str, now: float) -> list[Action]:
@@ -155,10 +157,16 @@ class Conversation:
     # -- items --------------------------------------------------------------------------------------
 
     def _item_added(self, event: events.ConversationItemAdded, text: str, now: float) -> list[Action]:
+        if event.item.get("id") in self.restoring:
+            # The echo of an earlier turn that a new connection was told of; the page has it.
+            return []
         self.items.note(event.item, event.previous_item_id, now)
         return [SendBrowser(text)]
 
     def _item_done(self, event: events.ConversationItemDone, text: str, now: float) -> list[Action]:
+        if event.item.get("id") in self.restoring:
+            self.restoring.remove(event.item["id"])
+            return []
         return [SendBrowser(text), *self.items.done(event.item, event.previous_item_id, now)]
 
     def _item_deleted(self, event: events.ConversationItemDeleted, text: str, now: float) -> list[Action]:
@@ -223,15 +231,19 @@ class Conversation:
         return (track is not None and track.cutting) or response_id in self.playback.dropped_responses
 
     def _audio_done(self, event: events.ResponseOutputAudioDone, text: str, now: float) -> list[Action]:
-        self.playback.complete(event.item_id)
-        return [SendBrowser(text)]
+        return [*self._complete(event.item_id), SendBrowser(text)]
+
+    def _complete(self, item_id: str) -> list[Action]:
+        track = self.playback.complete(item_id)
+        return [] if track is None or track.cutting else [EndAudio(track.index, item_id)]
 
     def _response_done(self, event: events.ResponseDone, text: str, now: float) -> list[Action]:
         response = event.response
         response_id = str(response.get("id", ""))
+        actions: list[Action] = []
         for raw in response.get("output") or []:
-            self.playback.complete(str(raw.get("id", "")))
-        actions: list[Action] = [SendBrowser(text), *self._send(self.sequencer.done(response))]
+            actions += self._complete(str(raw.get("id", "")))
+        actions += [SendBrowser(text), *self._send(self.sequencer.done(response))]
         saved = SaveResponse(
             response_id,
             str(response.get("status", "")),

@@ -59,10 +59,13 @@ class Playback:
         track.received_ms += audio_ms
         return track
 
-    def complete(self, item_id: str) -> None:
-        """All audio of an item has been received."""
-        if track := self.tracks.get(item_id):
-            track.complete = True
+    def complete(self, item_id: str) -> Track | None:
+        """All audio of an item has been received; return its track where this is news."""
+        track = self.tracks.get(item_id)
+        if track is None or track.complete:
+            return None
+        track.complete = True
+        return track
 
     def report(self, item_id: str, played_ms: float, *, final: bool) -> Track | None:
         """Take the page's word for what it played; return the track, if it is a live one."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from channels.auth import AuthMiddlewareStack
-
 from voiceapp.engine.consumer import realtime_socket
 from voiceapp.relay.consumer import voice_socket
 
 App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
 
 SOCKETS: dict[str, App] = {
-    "/ws/voice/": AuthMiddlewareStack(voice_socket),
+    "/ws/voice/": voice_socket,
     "/openai/v1/realtime": realtime_socket,
     "/openai/realtime": realtime_socket,
 }

@@ -26,6 +26,7 @@ class ResponseSequencer:
 
     active: str | None = None
     asked: Object | None = None
+    granted: deque[Object] = field(default_factory=lambda: deque(maxlen=8))
     waiting: deque[Object] = field(default_factory=deque)
     cancel_when_created: bool = False
     collisions: int = 0
@@ -52,8 +53,10 @@ class ResponseSequencer:
         if is_out_of_band(response):
             return []
         self.active = response.get("id", "")
-        self.asked = None
-        self.collisions = 0
+        if self.asked is not None:
+            # The service may have begun this one by itself and refuse ours in a moment.
+            self.granted.append(self.asked)
+            self.asked = None
         if not self.cancel_when_created:
             return []
         self.cancel_when_created = False
@@ -64,6 +67,7 @@ class ResponseSequencer:
         if is_out_of_band(response) or response.get("id") != self.active:
             return []
         self.active = None
+        self.collisions = 0
         return self._next()
 
     def cancel(self, response_id: str | None = None) -> list[Object]:
@@ -82,9 +86,14 @@ class ResponseSequencer:
         Returns ``None`` where the event is not the one asked for. A create that collided with a response
         which the service began by itself waits for that one's end.
         """
-        if self.asked is None or self.asked.get("event_id") != event_id:
+        known = [*self.granted, *([self.asked] if self.asked else [])]
+        event = next((event for event in known if event.get("event_id") == event_id), None)
+        if event is None:
             return None
-        event, self.asked = self.asked, None
+        if event is self.asked:
+            self.asked = None
+        else:
+            self.granted.remove(event)
         collided = code == "conversation_already_has_active_response"
         if collided and not self.cancel_when_created and self.collisions < MAX_COLLISIONS:
             self.collisions += 1
@@ -95,6 +104,7 @@ class ResponseSequencer:
     def reset(self) -> None:
         """Forget everything of a connection that is gone."""
         self.active = self.asked = None
+        self.granted.clear()
         self.waiting.clear()
         self.cancel_when_created = False
         self.collisions = 0

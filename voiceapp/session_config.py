@@ -119,7 +119,7 @@ def history(items: list[KeptItem]) -> list[Object]:
         room -= len(item.generated_text) + len(item.arguments)
         if room < 0:
             break
-        creates.append({"type": "conversation.item.create", "item": rebuilt})
+        creates.append({"type": "conversation.item.create", "item": {"id": item.item_id, **rebuilt}})
     creates.reverse()
     return _whole_pairs(creates)
 

@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from voiceapp.config import Problem, VoiceConfig, kept_key
+from voiceapp.config import Problem, VoiceConfig
 from voiceapp.errors import ConfigurationError
+from voiceapp.keys import kept_key
 from voiceapp.records.database import database
 
 BASE_DIR = Path(__file__).resolve().parent.parent

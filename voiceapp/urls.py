@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth.views import LogoutView
+from django.http import HttpRequest, JsonResponse
 from django.urls import path
+from django.views.generic import RedirectView
+
+from voiceapp.engine import models
+from voiceapp.web import audio, views
+
+
+async def health(request: HttpRequest) -> JsonResponse:
+    """Tell a load balancer that the process answers, and how far the embedded engine is."""
+    return JsonResponse({"status": "ok", "engine": models.state().status})
+
 
 urlpatterns = [
+    path("", views.index, name="index"),
+    path("signin/<str:token>", views.sign_in, name="sign-in"),
+    path("login/", views.LogIn.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("sessions/", views.sessions, name="sessions"),
+    path("sessions/<uuid:session_id>/", views.session, name="session"),
+    path("sessions/<uuid:session_id>/recording.flac", audio.recording, name="recording"),
+    # The admin's pages name no icon, and browsers then ask for this one.
+    path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}voiceapp/mark.svg")),
+    path("healthz", health, name="health"),
     path("admin/", admin.site.urls),
 ]

@@ -11,6 +11,7 @@ class RecordsConfig(AppConfig):
 
     name = "voiceapp.records"
     label = "records"
+    verbose_name = "Conversations"
 
     def ready(self) -> None:
         """Connect the seeding of the first assistant."""

@@ -44,8 +44,15 @@ def _postgres(url: str) -> dict[str, Any]:
         "NAME": name,
         "USER": unquote(address.username or ""),
         "PASSWORD": unquote(address.password or ""),
-        # A percent-encoded path is a folder of Unix sockets.
-        "HOST": unquote(address.hostname or ""),
+        "HOST": _host(address.netloc),
         "PORT": str(port or ""),
         "OPTIONS": dict(parse_qsl(address.query)),
     }
+
+
+def _host(netloc: str) -> str:
+    """Return the host as it was written: a percent-encoded one is a folder of Unix sockets, case and all."""
+    host = netloc.rpartition("@")[2]
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return unquote(host.partition(":")[0])

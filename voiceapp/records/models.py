@@ -6,6 +6,7 @@ Only ``voiceapp.records.store`` writes the tables of sessions; the admin edits a
 from __future__ import annotations
 
 import uuid
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from django.db import models
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig
+from voiceapp.records.inert import inert
 from voiceapp.records.validation import (
     default_turn_detection,
     validate_tools,
@@ -23,6 +25,7 @@ from voiceapp.records.validation import (
     validate_turn_detection,
 )
 
+TITLE_LENGTH = 80
 FORMAT_CHOICES = [
     (AudioFormat.PCM16.value, "PCM, 16 bit, 24 kHz"),
     (AudioFormat.PCMU.value, "G.711 μ-law, 8 kHz"),
@@ -86,6 +89,7 @@ class Assistant(models.Model):
 
     def clean(self) -> None:
         """Refuse JSON that is empty but not null: the service would not take it."""
+        self.tools = self.tools or []
         if self.turn_detection in ("", {}, []):
             raise ValidationError({"turn_detection": "Give a type, or null for push-to-talk."})
 
@@ -104,6 +108,15 @@ class Assistant(models.Model):
             tools=tuple(self.tools or ()),
             greeting=self.greeting,
         )
+
+
+class Sessions(models.QuerySet["Session"]):
+    """Sessions, with what lists of them need."""
+
+    def with_first_words(self) -> Sessions:
+        """Add ``first_words``: what the user said first, or ``None``; the admin's and the page's title."""
+        said = Item.objects.filter(session=models.OuterRef("pk"), role="user").exclude(generated_text="")
+        return self.annotate(first_words=models.Subquery(said.order_by("id").values("generated_text")[:1]))
 
 
 class Session(models.Model):
@@ -125,6 +138,8 @@ class Session(models.Model):
     item_count = models.PositiveIntegerField(default=0)
     recording = models.CharField(max_length=255, blank=True, help_text="File, relative to the data folder.")
 
+    objects = Sessions.as_manager()
+
     class Meta:
         ordering = ("-started_at", "id")
 
@@ -132,9 +147,30 @@ class Session(models.Model):
         return f"{self.assistant_name}, {self.started_at:%Y-%m-%d %H:%M}"
 
     @property
+    def title(self) -> str:
+        """What the user said first, cut short; the assistant's name where nothing was said.
+
+        Needs ``with_first_words``; without it the title is the assistant's name.
+        """
+        words = " ".join(inert(getattr(self, "first_words", None) or "").split())
+        if not words:
+            return self.assistant_name
+        return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1].rstrip()}…"
+
+    @property
+    def started(self) -> datetime:
+        """When it began."""
+        return self.started_at
+
+    @property
+    def duration(self) -> timedelta:
+        """How long it was; zero while it lives."""
+        return timedelta(milliseconds=self.duration_ms)
+
+    @property
     def assistant_name(self) -> str:
-        """The assistant's name when the session began."""
-        return str(self.configuration.get("name", "")) if isinstance(self.configuration, dict) else ""
+        """The assistant's name when the session began, inert but for markup."""
+        return inert(str(self.configuration.get("name", ""))) if isinstance(self.configuration, dict) else ""
 
     def assistant_config(self) -> AssistantConfig:
         """Return the configuration that the session ran with."""
@@ -210,14 +246,3 @@ class ToolCall(models.Model):
 
     def __str__(self) -> str:
         return self.call_id
-
-
-class SignInLink(models.Model):
-    """A one-time link that signs a user in. Only a digest of the token is kept."""
-
-    digest = models.CharField(max_length=64, unique=True)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    expires_at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"for {self.user_id}"

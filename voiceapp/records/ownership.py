@@ -53,12 +53,11 @@ class Ownership:
             (self._folder / name).unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Let go of this process's lock and remove its file."""
+        """Let go of this process's lock. The file stays, so that whatever was left open is found."""
         with self._guard:
             if self._file is not None:
                 self._file.close()
                 self._file = None
-                (self._folder / self._name).unlink(missing_ok=True)
 
 
 def _free(path: Path) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import DataError, IntegrityError, models, transaction
+from django.db import Error as DatabaseTrouble
 
 from voiceapp.records.entries import ItemRecord, ResponseRecord, ToolCallRecord
 from voiceapp.records.models import Item, Response, ToolCall
@@ -35,7 +36,9 @@ def write_rows(batch: dict[Key, Record]) -> None:
     """
     try:
         _write(batch)
-    except (DataError, IntegrityError, ValueError, TypeError, OverflowError) as error:
+    except Exception as error:
+        if isinstance(error, DatabaseTrouble) and not isinstance(error, DataError | IntegrityError):
+            raise
         if len(batch) == 1:
             for kind, session_id, name in batch:
                 logger.error("%s %s of session %s cannot be kept: %s",

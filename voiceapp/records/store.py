@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import functools
 import threading
@@ -69,7 +70,9 @@ atexit.register(stop_writer)
 
 @functools.cache
 def _ownership(data_dir: Path) -> Ownership:
-    return Ownership(data_dir / "processes")
+    ownership = Ownership(data_dir / "processes")
+    atexit.register(ownership.release)
+    return ownership
 
 
 def _config() -> VoiceConfig:
@@ -82,18 +85,25 @@ async def open_session(*, user_id: int, assistant_slug: str | None, upstream: st
 
     Raises ``VoiceAppError`` with the code ``assistant_unknown``, or ``StoreUnavailable``.
     """
-    started_at = timezone.now()
-    return await writer().call(lambda: _open(user_id, assistant_slug, upstream, started_at))
+    session_id, started_at, keep = uuid4(), timezone.now(), writer()
+    try:
+        return await keep.call(lambda: _open(session_id, user_id, assistant_slug, upstream, started_at))
+    except (asyncio.CancelledError, StoreUnavailable):
+        # It may yet be opened, and then nobody knows of it.
+        keep.post(lambda: _close(session_id, 0, _ending(started_at, "never_begun", 0)))
+        raise
 
 
-def _open(user_id: int, slug: str | None, upstream: str, started_at: datetime) -> OpenedSession:
+def _open(
+    session_id: UUID, user_id: int, slug: str | None, upstream: str, started_at: datetime
+) -> OpenedSession:
     offered = Assistant.objects.filter(enabled=True)
     assistant = offered.filter(slug=slug).first() if slug else offered.first()
     if assistant is None:
         raise VoiceAppError("There is no such assistant.", code="assistant_unknown")
     config = assistant.config()
     session = Session.objects.create(
-        id=uuid4(),
+        id=session_id,
         user_id=user_id,
         assistant=assistant,
         configuration=msgspec.to_builtins(config),
@@ -167,8 +177,10 @@ def repair_unfinished() -> int:
     left = Session.objects.filter(Q(process__in=gone) | Q(started_at__lt=oldest), ended_at=None)
     closed = 0
     folder = recordings_folder(_config().data_dir)
-    for session in left.annotate(last_ms=Max("items__ended_ms")):
-        _close_left(session, max(session.last_ms or 0, journals_ms(folder, session.id)))
+    for session in left:
+        last_ms = session.items.aggregate(last=Max("ended_ms"))["last"] or 0
+        duration_ms = max(last_ms, journals_ms(folder, session.id))
+        _close(session.id, None, _ending(session.started_at, "server_stopped", duration_ms))
         closed += 1
     archives = repair_recordings(folder, _live)
     for session_id, path in archives.items():
@@ -181,14 +193,14 @@ def _live(session_ids: set[UUID]) -> set[UUID]:
     return set(Session.objects.filter(id__in=session_ids, ended_at=None).values_list("id", flat=True))
 
 
-def _close_left(session: Session, duration_ms: int) -> None:
-    values = {
-        "ended_at": session.started_at + timedelta(milliseconds=duration_ms),
-        "end_reason": "server_stopped",
+def _ending(started_at: datetime, reason: str, duration_ms: int) -> dict[str, Any]:
+    """Return the columns of a session that nobody was there to end."""
+    return {
+        "ended_at": started_at + timedelta(milliseconds=duration_ms),
+        "end_reason": reason,
         "expected": False,
         "duration_ms": duration_ms,
     }
-    _close(session.id, None, values)
 
 
 def assistants_offered() -> list[AssistantConfig]:

@@ -86,19 +86,23 @@ class Writer:
         ``job`` may run twice where the database connection breaks, so it has to be one transaction. It runs
         even if the caller is cancelled. Raises ``StoreUnavailable``, or what ``job`` raises.
         """
-        result: Future[_T] = Future()
-        with self._lock:
-            self._refuse_when_stopping()
-            self._jobs.append((job, result))
-        self._hurry.set()
-        self._wake.set()
-        waiter = asyncio.wrap_future(result)
+        waiter = asyncio.wrap_future(self.post(job))
         try:
             async with asyncio.timeout(timeout_s):
                 return await asyncio.shield(waiter)
         except TimeoutError:
             waiter.add_done_callback(_collected)
             raise StoreUnavailable("The database does not answer.") from None
+
+    def post(self, job: Callable[[], _T]) -> Future[_T]:
+        """Do what ``call`` does without waiting for it; never blocks."""
+        result: Future[_T] = Future()
+        with self._lock:
+            self._refuse_when_stopping()
+            self._jobs.append((job, result))
+        self._hurry.set()
+        self._wake.set()
+        return result
 
     async def aclose(self) -> None:
         """Commit what is left, close the database connection and end the thread."""

@@ -26,7 +26,8 @@ from voiceapp.protocol.events import Object
 from voiceapp.records import store
 from voiceapp.relay import target as targets
 from voiceapp.relay.live import Ending, Legs, LiveSession
-from voiceapp.relay.registry import registry
+from voiceapp.relay.login import Login, login_of
+from voiceapp.relay.registry import DRAIN_S, registry
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ class _Refused(Exception):
 
 
 async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
-    """The ASGI application of ``/ws/voice/``; ``scope`` has ``user`` and ``session``."""
+    """The ASGI application of ``/ws/voice/``; ``scope``."""
     if (await receive())["type"] != "websocket.connect":
         return
     if not origin_allowed(scope):
@@ -98,11 +99,6 @@ async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
         error = {"type": "notice", "code": refused.code, "message": refused.message, "level": "error"}
         await send({"type": "websocket.send", "text": to_browser(error).text})
         await send({"type": "websocket.close", "code": refused.close_code, "reason": refused.code})
-    except asyncio.CancelledError:
-        # Daphne sends no lifespan events; a consumer that is cancelled is how it says that it stops.
-        drain = asyncio.get_running_loop().create_task(registry.drain())
-        await asyncio.shield(drain)
-        raise
 
 
 def origin_allowed(scope: Message) -> bool:
@@ -128,10 +124,10 @@ class _Page:
         self.config: VoiceConfig = settings.VOICE
 
     async def serve(self) -> None:
-        user = self.scope.get("user")
-        if user is None or not user.is_authenticated:
+        login = await login_of(self.scope)
+        if login is None:
             raise _Refused(SIGNED_OUT, "not_signed_in", "Sign in first.")
-        session = await self._begin(await self._first_message(), user.pk)
+        session = await self._begin(await self._first_message(), login)
         if session is None:
             return
         start = asyncio.get_running_loop().create_task
@@ -144,6 +140,12 @@ class _Page:
                 await self._farewell(session, sender, *watcher.result())
             elif listener in done:
                 listener.result()
+        except asyncio.CancelledError:
+            # Daphne sends no lifespan events: a consumer that is cancelled is how it says that it stops.
+            if session.attached_to(self):
+                session.end(Ending.DRAIN)
+                await asyncio.shield(asyncio.wait_for(session.finished.wait(), DRAIN_S))
+            raise
         finally:
             session.detach(self)
             for task in tasks:
@@ -168,24 +170,26 @@ class _Page:
             raise _Refused(BAD_START, "bad_start", "The first message must be a valid session.start.")
         return start
 
-    async def _begin(self, start: _Start | None, user_id: int) -> LiveSession | None:
+    async def _begin(self, start: _Start | None, login: Login) -> LiveSession | None:
         if start is None:
             return None
         if start.resume is not None:
-            found = registry.find(start.resume.session_id, user_id)
+            found = registry.find(start.resume.session_id, login.user_id)
             if found is None:
                 raise _Refused(NOT_FOUND, "session_not_found", "This conversation has ended.")
-            found.attach(self, start.resume.seq)
+            resumed = to_browser(found.resume(self, start.resume.seq))
+            # Before everything that follows, and without a number of its own.
+            await self._send({"type": "websocket.send", "text": resumed.text})
             return found
         try:
             legs = _legs(start.audio)
-            registry.admit(user_id, self.config)
+            registry.admit(login.user_id, self.config)
             target = targets.choose(self.config, self._own_address())
             opened = await store.open_session(
-                user_id=user_id, assistant_slug=start.assistant, upstream=target.kind.value
+                user_id=login.user_id, assistant_slug=start.assistant, upstream=target.kind.value
             )
             # Others may have begun while the database was asked.
-            registry.admit(user_id, self.config)
+            registry.admit(login.user_id, self.config)
         except VoiceAppError as error:
             close_code = {
                 "too_many_sessions": TOO_MANY, "server_stopping": STOPPING, "assistant_unknown": NOT_FOUND,
@@ -194,13 +198,13 @@ class _Page:
         assistant = opened.assistant
         session = LiveSession(
             opened,
-            user_id,
+            login.user_id,
             target,
             self.config,
             Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format),
         )
         session.attach(self)
-        registry.start(session, self.scope["session"].session_key or "")
+        registry.start(session, login.key)
         return session
 
     def _own_address(self) -> tuple[str, int] | None:

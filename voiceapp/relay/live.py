@@ -25,7 +25,7 @@ from voiceapp.conversation import Conversation
 from voiceapp.errors import AudioFormatError, UpstreamError, VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
-from voiceapp.records.recording import Recorder
+from voiceapp.records.recording import Recorder, recordings_folder
 from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.target import Target
 from voiceapp.relay.upstream import Upstream, open_upstream
@@ -107,6 +107,7 @@ class LiveSession:
             # No deployment transcribes here; the page shows speech without words.
             self.assistant = msgspec.structs.replace(self.assistant, transcription=None)
         self.legs = legs or Legs(self.assistant.input_format, self.assistant.output_format)
+        self._sample_bytes = self.legs.input.sample_bytes
         self.outbox = Outbox()
         self._loop = asyncio.get_running_loop()
         self._started = self._loop.time()
@@ -116,7 +117,7 @@ class LiveSession:
         )
         self._writer = store.writer()
         self._recorder = (
-            Recorder(config.data_dir, self.id, self.legs.input, self.legs.output)
+            Recorder(recordings_folder(config.data_dir), self.id, self.legs.input, self.legs.output)
             if config.record_audio
             else None
         )
@@ -132,7 +133,8 @@ class LiveSession:
         self._page: object | None = None
         self._ending: asyncio.Future[Ending] = self._loop.create_future()
         self.finished = asyncio.Event()
-        self.last_words: str = ""
+        self.alone = asyncio.Event()
+        self._cause: VoiceAppError | None = None
 
     # -- life ---------------------------------------------------------------------------------------
 
@@ -153,10 +155,10 @@ class LiveSession:
             self.end(Ending.DRAIN)
             await asyncio.shield(asyncio.ensure_future(self._finish(self._ending.result())))
 
-    def end(self, ending: Ending, words: str = "") -> None:
-        """Ask the session to end; the first cause counts."""
+    def end(self, ending: Ending, error: VoiceAppError | None = None) -> None:
+        """Ask the session to end; the first cause counts. ``error`` says more of it."""
         if not self._ending.done():
-            self.last_words = words or ending.words
+            self._cause = error
             self._ending.set_result(ending)
 
     @property
@@ -169,8 +171,7 @@ class LiveSession:
         now = self._now()
         try:
             self._perform(self.conversation.finish(now))
-            ended = {"type": "session.ended", "reason": ending.reason, "message": self.last_words}
-            self._perform([to_browser(ended)])
+            self._perform([to_browser(self._farewell(ending))])
             if self._upstream is not None:
                 await self._upstream.aclose()
             recording = await self._recorder.aclose() if self._recorder else None
@@ -186,6 +187,15 @@ class LiveSession:
             logger.error("session %s could not be closed in order (%s)", self.id, error.code)
         finally:
             self.finished.set()
+
+    def _farewell(self, ending: Ending) -> Object:
+        cause = self._cause
+        return {
+            "type": "session.ended",
+            "reason": ending.reason,
+            "code": cause.code if cause else ending.reason,
+            "message": cause.message if cause else ending.words,
+        }
 
     async def _keep_time(self) -> None:
         while True:
@@ -226,10 +236,10 @@ class LiveSession:
             self.conversation.disconnected()
             failures += 1
             if not self._announced:
-                self.end(Ending.UPSTREAM_REFUSED, error.message)
+                self.end(Ending.UPSTREAM_REFUSED, error)
                 return
             if failures > RECONNECTS:
-                self.end(Ending.UPSTREAM_LOST, error.message)
+                self.end(Ending.UPSTREAM_LOST, error)
                 return
             self._perform([notice("upstream_reconnecting", "The voice service was lost. Calling it again…")])
             await asyncio.sleep(0.2 * 2**failures)
@@ -287,21 +297,29 @@ class LiveSession:
 
     # -- the page -----------------------------------------------------------------------------------
 
-    def attach(self, page: object, seq: int | None = None) -> None:
-        """A page's socket takes over; ``seq`` is the last message it has, where it comes back."""
+    def attach(self, page: object) -> None:
+        """Let a page's socket take over."""
         self._page = page
+        self.alone.clear()
         self._heard_at = self._flowing_at = self._loop.time()
-        lost = self.outbox.lost
-        whole = self.outbox.rewind(seq or 0) and not lost
-        if seq is not None:
-            resumed = {"type": "session.resumed", "session_id": str(self.id), "seq": seq, "lost": not whole}
-            self._perform([to_browser(resumed)])
+
+    def resume(self, page: object, seq: int) -> Object:
+        """Let a page come back that has everything up to ``seq``; return ``session.resumed`` for it."""
+        self.attach(page)
+        after, lost = self.outbox.rewind(seq)
+        return {"type": "session.resumed", "seq": after, "session_id": str(self.id), "lost": lost}
 
     def detach(self, page: object) -> None:
         """A page's socket is gone; the session waits for the next one."""
         if self._page is page:
             self._page = None
+            self.alone.set()
             self._detached_at = self._loop.time()
+
+    @property
+    def attached(self) -> bool:
+        """Whether a page's socket is there."""
+        return self._page is not None
 
     def attached_to(self, page: object) -> bool:
         """Whether ``page`` is the one that this session talks to."""
@@ -312,7 +330,7 @@ class LiveSession:
 
         Raises ``AudioFormatError`` where it is no whole number of samples.
         """
-        if len(data) % self.legs.input.sample_bytes:
+        if len(data) % self._sample_bytes:
             raise AudioFormatError("16-bit audio must have an even number of bytes.", code="invalid_value")
         if self._recorder is not None:
             self._recorder.microphone(data, self._now())
@@ -347,37 +365,48 @@ class LiveSession:
         for action in due:
             match action:
                 case actions.SendAudio():
-                    self._to_speaker(action)
+                    samples = self._to_page.feed(action.samples) if self._to_page else action.samples
+                    self._to_speaker(action.index, action.item_id, samples)
                 case actions.SendBrowser():
                     self.outbox.put_text(action.text)
                 case actions.SendUpstream():
                     if self._upstream is not None:
                         self._upstream.send(action.fields)
-                case actions.SaveItem():
-                    self._heard_at = self._loop.time()
-                    self._save(action.item)
-                case actions.FormatsAgreed():
-                    self._agree(action)
-                case actions.CutAudio():
-                    if self._recorder is not None:
-                        self._recorder.cut(action.item_id, action.played_ms)
-                case actions.SaveResponse() | actions.SaveToolCall():
-                    self._save_other(action)
-                case actions.CallTool():
-                    output = msgspec.json.encode({"error": "unknown_tool"}).decode()
-                    answer = self.conversation.tool_returned(
-                        action.call_id, output, status="failed", now=self._now()
-                    )
-                    self._perform(answer)
+                case _:
+                    self._perform_rare(action)
         if self._page is None and self.outbox.overfull:
             self.outbox.drop_oldest()
 
-    def _to_speaker(self, action: actions.SendAudio) -> None:
-        samples = self._to_page.feed(action.samples) if self._to_page else action.samples
+    def _perform_rare(self, action: Action) -> None:
+        """Do what comes a few times in a turn, and not with every frame."""
+        match action:
+            case actions.EndAudio():
+                if self._to_page is not None:
+                    samples = self._to_page.feed(b"", last=True)
+                    self._to_page = Transcoder(self._to_page.source, self._to_page.target)
+                    self._to_speaker(action.index, action.item_id, samples)
+            case actions.CutAudio():
+                if self._recorder is not None:
+                    self._recorder.cut(action.item_id, action.played_ms)
+            case actions.FormatsAgreed():
+                self._agree(action)
+            case actions.SaveItem():
+                self._heard_at = self._loop.time()
+                self._save(action.item)
+            case actions.SaveResponse() | actions.SaveToolCall():
+                self._save_other(action)
+            case actions.CallTool():
+                output = msgspec.json.encode({"error": "unknown_tool"}).decode()
+                answer = self.conversation.tool_returned(
+                    action.call_id, output, status="failed", now=self._now()
+                )
+                self._perform(answer)
+
+    def _to_speaker(self, index: int, item_id: str, samples: bytes) -> None:
         self._heard_at = self._loop.time()
-        self.outbox.put_audio(action.index, samples)
+        self.outbox.put_audio(index, samples)
         if self._recorder is not None:
-            self._recorder.assistant(action.item_id, samples, self._now())
+            self._recorder.assistant(item_id, samples, self._now())
 
     def _agree(self, agreed: actions.FormatsAgreed) -> None:
         wanted, given = self.legs, agreed

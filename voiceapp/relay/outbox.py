@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
+
+import msgspec
 
 WINDOW_BYTES = 1024 * 1024
 """Bytes on their way to a page that has not acknowledged them: 20 s of PCM16."""
@@ -18,18 +19,13 @@ MAX_KEPT_BYTES = 2 * 1024 * 1024
 """Bytes kept for a page: beyond, an attached page is too slow, and a detached one loses the oldest."""
 
 
-@dataclass(slots=True, frozen=True)
-class Message:
-    """One message: ``text``, or ``data`` for a binary one."""
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One message: ``text``, or ``data`` for a binary one; ``size`` is its length."""
 
     seq: int
     text: str | None
     data: bytes | None
-
-    @property
-    def size(self) -> int:
-        """Bytes, about."""
-        return len(self.text or "") + len(self.data or b"")
+    size: int
 
 
 class Outbox:
@@ -43,15 +39,16 @@ class Outbox:
         self._next_to_send = 1
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
-        self.lost = False
 
     def put_text(self, text: str) -> None:
         """Queue a JSON object, with its number as ``seq``."""
-        self._put(Message(self._next_seq, f'{{"seq":{self._next_seq},{text.lstrip()[1:]}', None))
+        numbered = f'{{"seq":{self._next_seq},{text.lstrip()[1:]}'
+        self._put(Message(self._next_seq, numbered, None, len(numbered)))
 
     def put_audio(self, index: int, samples: bytes) -> None:
         """Queue samples of the track ``index``."""
-        self._put(Message(self._next_seq, None, index.to_bytes(4, "big") + samples))
+        data = index.to_bytes(4, "big") + samples
+        self._put(Message(self._next_seq, None, data, len(data)))
 
     def _put(self, message: Message) -> None:
         self._next_seq += 1
@@ -70,7 +67,6 @@ class Outbox:
             message = self._messages.popleft()
             self._kept_bytes -= message.size
             self._next_to_send = max(self._next_to_send, message.seq + 1)
-            self.lost = True
 
     def acknowledge(self, seq: int) -> None:
         """The page has everything up to ``seq``."""
@@ -80,16 +76,17 @@ class Outbox:
             self._flight_bytes -= message.size
         self._wake.set()
 
-    def rewind(self, seq: int) -> bool:
-        """A page comes back that has everything up to ``seq``; return whether nothing after it is gone."""
+    def rewind(self, seq: int) -> tuple[int, bool]:
+        """A page comes back that has everything up to ``seq``; send what follows once more.
+
+        Returns the number after which sending goes on, and whether something is missing before that.
+        """
         self._next_to_send = self._next_seq
         self.acknowledge(seq)
         first = self._messages[0].seq if self._messages else self._next_seq
         self._next_to_send = first
         self._flight_bytes = 0
-        whole = seq + 1 >= first and seq < self._next_seq
-        self.lost = False
-        return whole
+        return first - 1, first - 1 != seq
 
     async def due(self) -> Message:
         """Wait for the next message that may be sent now; it counts as sent."""

@@ -60,10 +60,17 @@ class _Socket(WSListener):
         self.on_end: Callable[[UpstreamError], None] | None = None
         self.early: list[bytes] = []
         self.parts: list[bytes] = []
+        self.congested = False
         self.first: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def on_ws_connected(self, transport: WSTransport) -> None:
         self.transport = transport
+
+    def pause_writing(self) -> None:
+        self.congested = True
+
+    def resume_writing(self) -> None:
+        self.congested = False
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
         kind = frame.msg_type
@@ -140,10 +147,13 @@ class Upstream:
         self._write(_APPEND_HEAD + pybase64.b64encode(samples) + _APPEND_TAIL)
 
     def _write(self, data: bytes) -> None:
-        if not self.open:
+        if self._closing or self._transport.is_disconnected:
             return
         self._transport.send(WSMsgType.TEXT, data)
-        if self._transport.underlying_transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
+        if (
+            self._line.congested
+            and self._transport.underlying_transport.get_write_buffer_size() > MAX_UNSENT_BYTES
+        ):
             logger.warning("upstream does not read; connection dropped")
             self._transport.disconnect(graceful=False)
 

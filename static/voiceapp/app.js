@@ -1,0 +1,151 @@
+// @ts-check
+/** Starts the page: wires its buttons, keys and text box to one `Call` and one `View`. */
+import { Call } from './call.js';
+import { View, find } from './ui/view.js';
+
+/** @typedef {import('./realtime/events.js').PageConfig} PageConfig */
+/** @typedef {import('./realtime/events.js').Assistant} Assistant */
+
+/** @type {PageConfig} */
+const config = JSON.parse(find('page-config', HTMLScriptElement).textContent ?? '{}');
+const view = new View({
+  onRetryMicrophone: () => void call.openMicrophone(),
+  onDismiss: (key) => call.dispatch({ type: 'local.dismiss', key }),
+});
+const call = new Call(socketUrl(), (state) => {
+  if (state.phase === 'connecting' && !state.order.length) view.captions.clear();
+  show();
+});
+const picker = find('assistant', HTMLSelectElement);
+const box = find('message', HTMLTextAreaElement);
+const samples = new Float32Array(512);
+let lastProgress = -1;
+
+/** @returns {string} */
+function socketUrl() {
+  const url = new URL(config.socket, location.href);
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  return url.href;
+}
+
+/** Draw the state. */
+function show() {
+  picker.disabled = call.active;
+  view.show(call.state, (caption) => call.player?.progress(caption.id) ?? (caption.done || !call.active ? 1 : 0));
+}
+
+/** @returns {Assistant} */
+function chosen() {
+  const found = config.assistants.find((assistant) => assistant.slug === picker.value) ?? config.assistants[0];
+  if (!found) throw new Error('No assistant is set up.');
+  return found;
+}
+
+/** @returns {number} RMS of what the speaker plays now */
+function speakerLevel() {
+  const meter = call.player?.meter;
+  if (!meter || !call.state.playing) return 0;
+  meter.getFloatTimeDomainData(samples);
+  let sum = 0;
+  for (const sample of samples) sum += sample * sample;
+  return Math.sqrt(sum / samples.length);
+}
+
+/** Levels and the place of the voice in its caption, once a frame. */
+function animate() {
+  requestAnimationFrame(animate);
+  view.levels(call.level, speakerLevel());
+  const { playing } = call.state;
+  const progress = playing ? (call.player?.progress(playing) ?? 1) : -1;
+  if (progress !== lastProgress) show();
+  lastProgress = progress;
+}
+
+/** Send what is in the text box; starts a conversation without microphone where there is none. */
+function sendText() {
+  const text = box.value.trim();
+  if (!text || !config.assistants.length) return;
+  if (!call.active) call.start(chosen(), false);
+  call.type(text);
+  box.value = '';
+  resizeBox();
+}
+
+/** Let the text box grow with its text. */
+function resizeBox() {
+  box.style.setProperty('--lines', String(Math.min(6, box.value.split('\n').length)));
+}
+
+/** @param {Event} event */
+function pressTalk(event) {
+  if (call.state.stalled) {
+    call.resumeSound();
+  } else if (call.active && call.state.pushToTalk) {
+    if (event instanceof PointerEvent) view.talk.setPointerCapture(event.pointerId);
+    call.hold();
+  }
+}
+
+/** @param {KeyboardEvent} event */
+function isTyping(event) {
+  return event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLSelectElement;
+}
+
+/** @param {KeyboardEvent} event */
+function keyDown(event) {
+  if (event.key === 'Escape') {
+    call.interrupt();
+    return;
+  }
+  if (event.code !== 'Space' || !call.state.pushToTalk || !call.active || isTyping(event)) return;
+  // The other buttons keep their space bar.
+  if (event.target instanceof HTMLButtonElement && event.target !== view.talk) return;
+  if (event.target instanceof HTMLAnchorElement) return;
+  event.preventDefault();
+  if (!event.repeat) call.hold();
+}
+
+function wire() {
+  for (const assistant of config.assistants) picker.add(new Option(assistant.name, assistant.slug));
+  find('picker', HTMLElement).hidden = config.assistants.length < 2;
+  view.talk.addEventListener('click', () => {
+    if (!call.active && config.assistants.length) call.start(chosen(), true);
+  });
+  view.talk.addEventListener('pointerdown', pressTalk);
+  for (const name of ['pointerup', 'pointercancel', 'lostpointercapture']) {
+    view.talk.addEventListener(name, () => call.release());
+  }
+  view.talk.addEventListener('contextmenu', (event) => event.preventDefault());
+  view.talk.addEventListener('keydown', (event) => {
+    if ((event.key === 'Enter' || event.key === ' ') && !event.repeat) pressTalk(event);
+  });
+  view.talk.addEventListener('keyup', (event) => {
+    if (event.key === 'Enter') call.release();
+  });
+  view.mute.addEventListener('click', () => call.mute(!call.state.muted));
+  view.interrupt.addEventListener('click', () => call.interrupt());
+  find('hangup', HTMLButtonElement).addEventListener('click', () => call.hangUp());
+  find('composer', HTMLFormElement).addEventListener('submit', (event) => {
+    event.preventDefault();
+    sendText();
+  });
+  box.addEventListener('input', resizeBox);
+  box.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    sendText();
+  });
+  document.addEventListener('keydown', keyDown);
+  document.addEventListener('keyup', (event) => {
+    if (event.code === 'Space') call.release();
+  });
+  window.addEventListener('blur', () => call.release());
+  window.addEventListener('online', () => call.socket?.retryNow());
+  window.addEventListener('pagehide', (event) => {
+    if (!event.persisted) call.hangUp();
+  });
+}
+
+wire();
+show();
+requestAnimationFrame(animate);

@@ -1,0 +1,272 @@
+// @ts-check
+/** The speaker: hands the assistant's audio to the playback worklet and tells what was really played. */
+import { FORMATS } from './pcm.js';
+
+/**
+ * @typedef {{kind: 'push', item: string, bytes: Uint8Array} | {kind: 'finish', item: string}
+ *   | {kind: 'cut', item: string} | {kind: 'close'}} ToWorklet
+ */
+/**
+ * @typedef {{kind: 'started', item: string, time: number} | {kind: 'final', item: string, played: number}
+ *   | {kind: 'full', item: string}
+ *   | {kind: 'progress', busy: boolean, time: number, gaps: number, gapMs: number,
+ *      items: {item: string, played: number}[]}} FromWorklet
+ */
+/** @typedef {{item_id: string, content_index: number, played_ms: number, final: boolean}} Report */
+/**
+ * @typedef {{id: string, contentIndex: number, chunks: Uint8Array[], dropped: number, received: number,
+ *   played: number, base: number, finished: boolean, final: boolean}} Track
+ * One item's audio: `chunks` are those not played to their end, kept so that a new context can play on; `dropped`
+ * counts the samples before them; `base` the samples played in contexts before this one.
+ */
+/**
+ * @typedef {{
+ *   onReport: (report: Report) => void, onStarted: (itemId: string, time: number) => void,
+ *   onPlaying: (itemId: string | null) => void, onFull: () => void,
+ * }} PlayerCallbacks
+ */
+
+/** Items that were over are remembered up to this many, to answer a late cut with what was played. */
+const REMEMBERED = 64;
+
+export class Player {
+  /**
+   * @param {import('./host.js').AudioHost} host
+   * @param {import('./pcm.js').FormatName} format
+   * @param {PlayerCallbacks} callbacks
+   */
+  constructor(host, format, callbacks) {
+    this.host = host;
+    this.format = format;
+    this.callbacks = callbacks;
+    this.rateHz = FORMATS[format].rateHz;
+    /** @type {Map<string, Track>} in the order of their audio */
+    this.tracks = new Map();
+    /** @type {Map<number, string>} item ids by the number on the wire */
+    this.numbers = new Map();
+    /** @type {AudioWorkletNode | null} */
+    this.node = null;
+    /** @type {AnalyserNode | null} */
+    this.meter = null;
+    /** @type {string | null} */
+    this.current = null;
+    this.gaps = 0;
+    this.build = (/** @type {AudioContext} */ context) => this.#build(context);
+  }
+
+  /** Join the host's context. */
+  async open() {
+    await this.host.attach(this.build);
+  }
+
+  /** Leave the context and forget all audio. */
+  close() {
+    this.host.detach(this.build);
+    this.#post({ kind: 'close' });
+    this.node?.disconnect();
+    this.meter?.disconnect();
+    this.node = null;
+    this.tracks.clear();
+    this.#playing(null);
+  }
+
+  /**
+   * The next audio under `number` belongs to this item.
+   * @param {number} number
+   * @param {string} itemId
+   * @param {number} contentIndex
+   */
+  announce(number, itemId, contentIndex) {
+    this.numbers.set(number, itemId);
+    if (this.tracks.has(itemId)) return;
+    this.tracks.set(itemId, {
+      id: itemId, contentIndex, chunks: [], dropped: 0, received: 0, played: 0, base: 0, finished: false, final: false,
+    });
+    this.#forget();
+  }
+
+  /**
+   * Queue audio; that of an unknown, finished or cut item is dropped.
+   * @param {number} number
+   * @param {Uint8Array} bytes
+   */
+  push(number, bytes) {
+    const track = this.tracks.get(this.numbers.get(number) ?? '');
+    if (!track || track.final) return;
+    track.chunks.push(bytes);
+    track.received += bytes.length / FORMATS[this.format].sampleBytes;
+    this.#post({ kind: 'push', item: track.id, bytes });
+  }
+
+  /**
+   * All audio of this item has been received.
+   * @param {string} itemId
+   */
+  finish(itemId) {
+    const track = this.tracks.get(itemId);
+    if (!track || track.finished) return;
+    track.finished = true;
+    this.#post({ kind: 'finish', item: itemId });
+    if (!this.node && track.received === 0) this.#final(track, 0);
+  }
+
+  /** Nothing more comes for any item: a response ended. */
+  finishAll() {
+    for (const id of this.tracks.keys()) this.finish(id);
+  }
+
+  /**
+   * Stop this item and all behind it now; what arrives for them later is dropped.
+   * @param {string} itemId
+   */
+  cut(itemId) {
+    const ids = [...this.tracks.keys()];
+    const place = ids.indexOf(itemId);
+    if (place < 0) {
+      this.callbacks.onReport({ item_id: itemId, content_index: 0, played_ms: 0, final: true });
+      return;
+    }
+    this.#post({ kind: 'cut', item: itemId });
+    for (const id of ids.slice(place)) {
+      const track = /** @type {Track} */ (this.tracks.get(id));
+      if (id === itemId && track.final) this.#report(track, true);
+      else if (!track.final && (!this.node || !track.received)) this.#final(track, track.played);
+      track.chunks = [];
+      track.finished = true;
+    }
+  }
+
+  /** The item whose sound is heard or due, if any. */
+  get playing() {
+    return this.current;
+  }
+
+  /**
+   * How much of an item has been played, 0 to 1 of what was received; null for one without audio here.
+   * @param {string} itemId
+   * @returns {number | null}
+   */
+  progress(itemId) {
+    const track = this.tracks.get(itemId);
+    if (!track) return null;
+    return track.received ? track.played / track.received : 0;
+  }
+
+  /** @param {AudioContext} context */
+  async #build(context) {
+    await context.audioWorklet.addModule(new URL('./playback-worklet.js', import.meta.url).href);
+    const node = new AudioWorkletNode(context, 'voiceapp-playback', {
+      numberOfInputs: 0, numberOfOutputs: 1, outputChannelCount: [1], processorOptions: { format: this.format },
+    });
+    const meter = new AnalyserNode(context, { fftSize: 512, smoothingTimeConstant: 0.6 });
+    node.connect(meter).connect(context.destination);
+    node.port.onmessage = (message) => this.#receive(node, message.data);
+    if (this.node) this.node.port.onmessage = null;
+    this.node = node;
+    this.meter = meter;
+    this.#replay();
+  }
+
+  /** Give a new worklet the audio that the one before did not play. */
+  #replay() {
+    for (const track of this.tracks.values()) {
+      if (track.final) continue;
+      const skip = Math.floor(track.played - track.dropped) * FORMATS[this.format].sampleBytes;
+      track.base = track.played;
+      track.chunks.forEach((bytes, index) => {
+        const rest = index === 0 && skip > 0 ? bytes.subarray(skip) : bytes;
+        this.#post({ kind: 'push', item: track.id, bytes: rest });
+      });
+      if (track.finished) this.#post({ kind: 'finish', item: track.id });
+    }
+  }
+
+  /** @param {ToWorklet} message */
+  #post(message) {
+    this.node?.port.postMessage(message);
+  }
+
+  /**
+   * @param {AudioWorkletNode} node
+   * @param {FromWorklet} message
+   */
+  #receive(node, message) {
+    if (node !== this.node) return;
+    if (message.kind === 'started') {
+      this.#playing(message.item);
+      this.callbacks.onStarted(message.item, message.time);
+    } else if (message.kind === 'final') {
+      const track = this.tracks.get(message.item);
+      if (track && !track.final) this.#final(track, track.base + message.played);
+    } else if (message.kind === 'full') {
+      this.callbacks.onFull();
+    } else {
+      this.#progress(message);
+    }
+  }
+
+  /** @param {FromWorklet & {kind: 'progress'}} message */
+  #progress(message) {
+    this.host.observe(message.time);
+    this.gaps = message.gaps;
+    for (const { item, played } of message.items) {
+      const track = this.tracks.get(item);
+      if (!track || track.final) continue;
+      track.played = track.base + played;
+      this.#trim(track);
+      this.#report(track, false);
+    }
+  }
+
+  /** @param {Track} track */
+  #trim(track) {
+    const { sampleBytes } = FORMATS[this.format];
+    while (track.chunks[0]) {
+      const samples = track.chunks[0].length / sampleBytes;
+      if (track.dropped + samples > track.played) return;
+      track.dropped += samples;
+      track.chunks.shift();
+    }
+  }
+
+  /**
+   * @param {Track} track
+   * @param {number} played
+   */
+  #final(track, played) {
+    track.final = true;
+    track.played = played;
+    track.chunks = [];
+    this.#report(track, true);
+    if (this.current === track.id) this.#playing(null);
+  }
+
+  /**
+   * @param {Track} track
+   * @param {boolean} final
+   */
+  #report(track, final) {
+    this.callbacks.onReport({
+      item_id: track.id,
+      content_index: track.contentIndex,
+      // Never more than there was: services refuse to truncate past the end.
+      played_ms: Math.floor((track.played * 1000) / this.rateHz),
+      final,
+    });
+  }
+
+  /** @param {string | null} itemId */
+  #playing(itemId) {
+    if (this.current === itemId) return;
+    this.current = itemId;
+    this.callbacks.onPlaying(itemId);
+  }
+
+  /** Drop the oldest items that are over. */
+  #forget() {
+    for (const [id, track] of this.tracks) {
+      if (this.tracks.size <= REMEMBERED) return;
+      if (track.final) this.tracks.delete(id);
+    }
+  }
+}

@@ -1,0 +1,367 @@
+// @ts-check
+/**
+ * All that the page shows, as one value: `reduce(state, event)` takes a server event, or one of the page's own
+ * (`local.*`), and returns the next. Pure; the same events give the same page.
+ */
+import { inOrder } from './order.js';
+
+/** @typedef {import('./events.js').ServerEvent} ServerEvent */
+/** @typedef {import('./events.js').WireItem} WireItem */
+/** @typedef {'none' | 'pending' | 'completed' | 'failed'} TranscriptStatus */
+/**
+ * @typedef {{
+ *   id: string, previousId: string | null, role: 'user' | 'assistant' | 'tool', text: string,
+ *   heard: string | null, cutMs: number | null, transcript: TranscriptStatus, spoken: boolean,
+ *   done: boolean, cancelled: boolean, afterStopMs: number | null, afterWordMs: number | null,
+ * }} Caption
+ * `text` is all that was said or made; `heard` the part of it that was heard where it was cut, else null.
+ */
+/** @typedef {{key: number, code: string, message: string, level: 'info' | 'warning' | 'error'}} Notice */
+/**
+ * @typedef {{
+ *   phase: 'idle' | 'connecting' | 'live' | 'reconnecting' | 'ended' | 'failed',
+ *   assistant: string, pushToTalk: boolean, autoReply: boolean, transcribes: boolean, upstream: string,
+ *   microphone: 'off' | 'asking' | 'on' | 'lost' | 'problem', problem: string,
+ *   muted: boolean, holding: boolean, stalled: boolean, starting: string,
+ *   userSpeaking: boolean, awaiting: boolean, response: string | null, playing: string | null,
+ *   captions: Readonly<Record<string, Caption>>, seen: readonly string[], order: readonly string[],
+ *   notices: readonly Notice[], noticeKey: number, ending: import('./events.js').Ending | null,
+ * }} State
+ * `seen` is the order in which items became known, `order` that of the conversation.
+ */
+/**
+ * @typedef {'idle' | 'connecting' | 'listening' | 'hold' | 'text' | 'thinking' | 'speaking' | 'muted' | 'reconnecting'
+ *   | 'stalled' | 'ended' | 'failed'} Status
+ */
+
+/** Notices that are shown at once; older ones go. */
+const SHOWN_NOTICES = 3;
+/** Errors that are no news to the user: races that the service and the relay settle between them. */
+const QUIET = new Set([
+  'response_cancel_not_active', 'conversation_already_has_active_response', 'input_audio_buffer_commit_empty',
+  'item_truncate_invalid_item_id', 'item_retrieve_invalid_item_id',
+]);
+
+/** @returns {State} */
+export function initialState() {
+  return {
+    phase: 'idle', assistant: '', pushToTalk: false, autoReply: true, transcribes: true, upstream: '',
+    microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
+    userSpeaking: false, awaiting: false, response: null, playing: null,
+    captions: {}, seen: [], order: [], notices: [], noticeKey: 0, ending: null,
+  };
+}
+
+/**
+ * The one state that is shown.
+ * @param {State} state
+ * @returns {Status}
+ */
+export function status(state) {
+  if (state.phase === 'idle' || state.phase === 'connecting' || state.phase === 'reconnecting') return state.phase;
+  if (state.phase === 'ended' || state.phase === 'failed') return state.phase;
+  if (state.stalled) return 'stalled';
+  if (state.playing) return 'speaking';
+  if (state.holding || state.userSpeaking) return 'listening';
+  if (state.awaiting || state.response) return 'thinking';
+  if (state.microphone !== 'on') return state.microphone === 'asking' ? 'connecting' : 'text';
+  if (state.muted) return 'muted';
+  return state.pushToTalk ? 'hold' : 'listening';
+}
+
+/**
+ * @param {State} state
+ * @param {ServerEvent} event
+ * @returns {State} the same object where the event changes nothing
+ */
+export function reduce(state, event) {
+  const handler = HANDLERS.get(event.type);
+  return handler ? handler(state, event) : state;
+}
+
+/**
+ * @param {State} state
+ * @param {string} id
+ * @param {Partial<Caption>} change
+ * @returns {State}
+ */
+function upsert(state, id, change) {
+  const old = state.captions[id];
+  const next = { ...(old ?? blank(id)), ...change };
+  const captions = { ...state.captions, [id]: next };
+  if (old && old.previousId === next.previousId) return { ...state, captions };
+  const seen = old ? state.seen : [...state.seen, id];
+  return { ...state, captions, seen, order: inOrder(captions, seen) };
+}
+
+/**
+ * @param {string} id
+ * @returns {Caption}
+ */
+function blank(id) {
+  return {
+    id, previousId: null, role: 'assistant', text: '', heard: null, cutMs: null, transcript: 'none', spoken: false,
+    done: false, cancelled: false, afterStopMs: null, afterWordMs: null,
+  };
+}
+
+/**
+ * @param {State} state
+ * @param {string} code
+ * @param {string} message
+ * @param {Notice['level']} level
+ * @returns {State}
+ */
+function withNotice(state, code, message, level) {
+  const others = state.notices.filter((notice) => notice.code !== code);
+  const notice = { key: state.noticeKey, code, message, level };
+  return { ...state, noticeKey: state.noticeKey + 1, notices: [...others, notice].slice(-SHOWN_NOTICES) };
+}
+
+/**
+ * @param {WireItem} item
+ * @returns {{text: string, spoken: boolean}}
+ */
+function contentOf(item) {
+  const parts = Array.isArray(item.content) ? item.content : [];
+  const text = parts.map((part) => part.text ?? part.transcript ?? '').join('');
+  return { text, spoken: parts.some((part) => part.type.includes('audio')) };
+}
+
+/**
+ * @param {State} state
+ * @param {ServerEvent} event
+ * @returns {State}
+ */
+function itemSeen(state, event) {
+  const item = /** @type {WireItem} */ (event.item);
+  const done = event.type.endsWith('.done');
+  if (typeof item.id !== 'string') return state;
+  if (item.type === 'function_call' || item.type === 'mcp_call') {
+    const name = item.name ?? 'a tool';
+    return upsert(state, item.id, { ...linked(event), role: 'tool', text: name, done });
+  }
+  if (item.type !== 'message' || (item.role !== 'user' && item.role !== 'assistant')) {
+    // Not shown, but others may follow it.
+    return upsert(state, item.id, { ...linked(event), role: 'tool', text: '', done });
+  }
+  const old = state.captions[item.id];
+  const { text, spoken } = contentOf(item);
+  // A cut item comes back without its text: what was made stays, and `heard` says what was heard.
+  const kept = old?.text && (!text || old.cutMs !== null) ? old.text : text;
+  const waits = item.role === 'user' && spoken && !kept && (old?.transcript ?? 'none') === 'none';
+  return upsert(state, item.id, {
+    ...linked(event),
+    role: item.role,
+    text: kept,
+    spoken: spoken || (old?.spoken ?? false),
+    done: done || (old?.done ?? false),
+    cancelled: item.status === 'incomplete' || (old?.cancelled ?? false),
+    ...(waits ? { transcript: state.transcribes ? 'pending' : 'failed' } : {}),
+  });
+}
+
+/**
+ * The link of an item, where the event tells it: services leave it out in later events.
+ * @param {ServerEvent} event
+ * @returns {{previousId?: string}}
+ */
+function linked(event) {
+  const previous = event.previous_item_id;
+  return typeof previous === 'string' ? { previousId: previous } : {};
+}
+
+/**
+ * @param {State} state
+ * @param {ServerEvent} event
+ * @returns {State}
+ */
+function ready(state, event) {
+  const detection = event.turn_detection ?? null;
+  return {
+    ...state,
+    phase: 'live',
+    starting: '',
+    assistant: String(event.assistant.name ?? ''),
+    pushToTalk: detection === null,
+    autoReply: detection !== null && detection.create_response !== false,
+    transcribes: event.transcription !== false,
+    upstream: String(event.upstream ?? ''),
+  };
+}
+
+/**
+ * @param {State} state
+ * @param {ServerEvent} event
+ * @returns {State}
+ */
+function responseDone(state, event) {
+  const { response } = event;
+  const next = state.response === response.id || state.response === null
+    ? { ...state, response: null, awaiting: false }
+    : state;
+  const detail = response.status_details ?? {};
+  if (response.status === 'failed') {
+    const limited = String(detail.error?.code ?? '').includes('rate_limit');
+    return limited
+      ? withNotice(next, 'rate_limited', 'The service has too much to do just now. Ask again in a moment.', 'warning')
+      : withNotice(next, 'response_failed', 'The answer failed. Ask again.', 'error');
+  }
+  if (response.status !== 'incomplete') return next;
+  return detail.reason === 'content_filter'
+    ? withNotice(next, 'content_filter', 'The service’s content filter stopped this answer.', 'warning')
+    : withNotice(next, 'max_output_tokens', 'The answer reached its longest length and stops here.', 'info');
+}
+
+/**
+ * @param {State} state
+ * @param {ServerEvent} event
+ * @returns {State}
+ */
+function failed(state, event) {
+  const code = String(event.error.code ?? event.error.type ?? 'error');
+  const next = { ...state, awaiting: false };
+  return QUIET.has(code) ? next : withNotice(next, code, String(event.error.message ?? 'Something failed.'), 'error');
+}
+
+/**
+ * @param {State} state
+ * @param {ServerEvent} event
+ * @returns {State}
+ */
+function heard(state, event) {
+  const cutMs = typeof event.cut_ms === 'number' ? event.cut_ms : (state.captions[event.item_id]?.cutMs ?? null);
+  return upsert(state, event.item_id, { heard: event.heard_text, cutMs });
+}
+
+/**
+ * @param {State} state
+ * @param {ServerEvent} event
+ * @returns {State}
+ */
+function removed(state, event) {
+  const gone = state.captions[event.item_id];
+  if (!gone) return state;
+  const captions = Object.fromEntries(
+    Object.entries(state.captions)
+      .filter(([id]) => id !== gone.id)
+      .map(([id, caption]) => [id, caption.previousId === gone.id ? { ...caption, previousId: gone.previousId } : caption]),
+  );
+  const seen = state.seen.filter((id) => id !== gone.id);
+  return { ...state, captions, seen, order: inOrder(captions, seen) };
+}
+
+/**
+ * @param {State} state
+ * @param {ServerEvent} event
+ * @returns {State}
+ */
+function speechStarted(state, event) {
+  const next = { ...state, userSpeaking: true, awaiting: false };
+  if (state.captions[event.item_id]) return next;
+  const previousId = state.order.at(-1) ?? null;
+  return upsert(next, event.item_id, { role: 'user', spoken: true, transcript: 'none', previousId });
+}
+
+/**
+ * @param {State} state
+ * @param {ServerEvent} event
+ * @returns {State}
+ */
+function committed(state, event) {
+  const known = state.captions[event.item_id];
+  const transcript = known?.transcript === 'completed' ? 'completed' : state.transcribes ? 'pending' : 'failed';
+  const next = upsert(state, event.item_id, { ...linked(event), role: 'user', spoken: true, transcript });
+  return { ...next, userSpeaking: false, awaiting: state.awaiting || state.autoReply };
+}
+
+/**
+ * @param {keyof Caption} field
+ * @param {string} source
+ * @returns {(state: State, event: ServerEvent) => State}
+ */
+function append(field, source) {
+  return (state, event) => {
+    const old = state.captions[event.item_id];
+    return upsert(state, event.item_id, { [field]: String(old?.[field] ?? '') + event[source] });
+  };
+}
+
+/** @type {ReadonlyMap<string, (state: State, event: ServerEvent) => State>} */
+const HANDLERS = new Map(Object.entries({
+  'session.ready': ready,
+  'session.resumed': (/** @type {State} */ state, /** @type {ServerEvent} */ event) => {
+    /** @type {State} */
+    const next = { ...state, phase: 'live' };
+    return event.lost ? withNotice(next, 'lost', 'Some of what was said while you were away is missing here.', 'warning') : next;
+  },
+  notice: (state, event) => event.code === 'upstream_starting'
+    ? { ...state, starting: event.message }
+    : withNotice(state, event.code, event.message, event.level ?? 'info'),
+  error: failed,
+  'conversation.item.added': itemSeen,
+  'conversation.item.done': itemSeen,
+  'conversation.item.deleted': removed,
+  'conversation.item.truncated': (state, event) => state.captions[event.item_id]
+    ? upsert(state, event.item_id, { cutMs: event.audio_end_ms })
+    : state,
+  'caption.heard': heard,
+  'conversation.item.input_audio_transcription.delta': (state, event) => {
+    const old = state.captions[event.item_id];
+    if (old?.transcript === 'completed') return state;
+    const text = (old?.text ?? '') + event.delta;
+    return upsert(state, event.item_id, { role: 'user', spoken: true, text });
+  },
+  'conversation.item.input_audio_transcription.completed': (state, event) => {
+    const next = upsert(state, event.item_id, {
+      role: 'user', spoken: true, text: event.transcript, transcript: 'completed', done: true,
+    });
+    // Nothing was said after all: no answer to wait for.
+    return event.transcript.trim() || state.response ? next : { ...next, awaiting: false };
+  },
+  'conversation.item.input_audio_transcription.failed': (state, event) =>
+    upsert(state, event.item_id, { role: 'user', spoken: true, transcript: 'failed', done: true }),
+  'input_audio_buffer.speech_started': speechStarted,
+  'input_audio_buffer.speech_stopped': (state) => ({ ...state, userSpeaking: false, awaiting: state.autoReply }),
+  'input_audio_buffer.committed': committed,
+  'response.created': (state, event) => event.response.conversation_id === null
+    ? state
+    : { ...state, response: String(event.response.id ?? ''), awaiting: false },
+  'response.done': responseDone,
+  'response.output_text.delta': append('text', 'delta'),
+  'response.output_audio_transcript.delta': (state, event) => {
+    const next = append('text', 'delta')(state, event);
+    return next.captions[event.item_id]?.spoken ? next : upsert(next, event.item_id, { spoken: true });
+  },
+  'response.output_text.done': (state, event) => upsert(state, event.item_id, { text: event.text }),
+  'response.output_audio_transcript.done': (state, event) =>
+    state.captions[event.item_id]?.cutMs != null || !event.transcript
+      ? state
+      : upsert(state, event.item_id, { text: event.transcript, spoken: true }),
+  'local.start': (state, event) => ({
+    ...initialState(), phase: 'connecting', assistant: event.assistant, pushToTalk: event.push_to_talk,
+    noticeKey: state.noticeKey, notices: [], microphone: event.microphone ? 'asking' : 'off',
+  }),
+  'local.socket': (state, event) => ({ ...state, phase: event.phase }),
+  'local.over': (state, event) => ({
+    ...state, phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
+    notices: state.notices.filter((notice) => notice.message !== event.ending.detail), response: null,
+    awaiting: false, userSpeaking: false, holding: false, stalled: false, microphone: 'off', starting: '',
+  }),
+  'local.microphone': (state, event) => ({ ...state, microphone: event.state, problem: event.problem ?? '' }),
+  'local.muted': (state, event) => ({ ...state, muted: event.on }),
+  'local.holding': (state, event) => ({ ...state, holding: event.on, awaiting: event.awaiting ?? state.awaiting }),
+  'local.awaiting': (state, event) => ({ ...state, awaiting: event.on }),
+  'local.stalled': (state, event) => ({ ...state, stalled: event.on }),
+  'local.playing': (state, event) => ({ ...state, playing: event.item_id }),
+  'local.timing': (state, event) => state.captions[event.item_id]
+    ? upsert(state, event.item_id, { afterStopMs: event.after_stop_ms, afterWordMs: event.after_word_ms })
+    : state,
+  'local.transcript_late': (state, event) => state.captions[event.item_id]?.transcript === 'pending'
+    ? upsert(state, event.item_id, { transcript: 'failed' })
+    : state,
+  'local.notice': (state, event) => withNotice(state, event.code, event.message, event.level ?? 'info'),
+  'local.dismiss': (state, event) => ({
+    ...state, notices: state.notices.filter((notice) => notice.key !== event.key),
+  }),
+}));

@@ -1,0 +1,167 @@
+// @ts-check
+/** What goes over the page's socket: shapes, reading, writing, and the close codes in words. Pure. */
+
+/** @typedef {{[key: string]: unknown}} Json */
+/** @typedef {{type: string, seq?: number, [key: string]: any}} ServerEvent */
+/** @typedef {{type: string, [key: string]: unknown}} ClientEvent */
+/**
+ * @typedef {{type: string, text?: string, transcript?: string | null}} Part
+ * @typedef {{id: string, type: string, role?: string, status?: string, content?: Part[], name?: string}} WireItem
+ */
+/** @typedef {{slug: string, name: string, input_format: string, output_format: string, push_to_talk: boolean}} Assistant */
+/** @typedef {{socket: string, assistants: Assistant[], user: string, isAdmin: boolean}} PageConfig */
+
+/**
+ * Fields without which an event of a type means nothing to the page. One that lacks them is passed over, as
+ * an event of an unknown type is.
+ * @type {Readonly<Record<string, Readonly<Record<string, 'string' | 'number' | 'object'>>>>}
+ */
+const NEEDED = {
+  'session.ready': { session_id: 'string', assistant: 'object', audio: 'object' },
+  'session.ended': { reason: 'string' },
+  'session.resumed': { session_id: 'string', seq: 'number' },
+  'audio.item': { index: 'number', item_id: 'string' },
+  'audio.cut': { item_id: 'string' },
+  'caption.heard': { item_id: 'string', heard_text: 'string' },
+  notice: { code: 'string', message: 'string' },
+  error: { error: 'object' },
+  'conversation.item.added': { item: 'object' },
+  'conversation.item.done': { item: 'object' },
+  'conversation.item.deleted': { item_id: 'string' },
+  'conversation.item.truncated': { item_id: 'string', audio_end_ms: 'number' },
+  'conversation.item.input_audio_transcription.delta': { item_id: 'string', delta: 'string' },
+  'conversation.item.input_audio_transcription.completed': { item_id: 'string', transcript: 'string' },
+  'conversation.item.input_audio_transcription.failed': { item_id: 'string' },
+  'input_audio_buffer.speech_started': { item_id: 'string' },
+  'input_audio_buffer.speech_stopped': { audio_end_ms: 'number' },
+  'input_audio_buffer.committed': { item_id: 'string' },
+  'response.created': { response: 'object' },
+  'response.done': { response: 'object' },
+  'response.output_text.delta': { item_id: 'string', delta: 'string' },
+  'response.output_text.done': { item_id: 'string', text: 'string' },
+  'response.output_audio_transcript.delta': { item_id: 'string', delta: 'string' },
+  'response.output_audio_transcript.done': { item_id: 'string', transcript: 'string' },
+  'response.output_audio.done': { item_id: 'string' },
+};
+
+/**
+ * Read a text message; null where it is not an event that the page can use.
+ * @param {string} text
+ * @returns {ServerEvent | null}
+ */
+export function parseEvent(text) {
+  /** @type {unknown} */
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (!isObject(value) || typeof value.type !== 'string') return null;
+  const needed = NEEDED[value.type] ?? {};
+  const complete = Object.entries(needed).every(([field, kind]) =>
+    kind === 'object' ? isObject(value[field]) : typeof value[field] === kind,
+  );
+  // Its number counts even where the rest is of no use.
+  if (!complete) return { type: 'unusable', ...(typeof value.seq === 'number' ? { seq: value.seq } : {}) };
+  return /** @type {ServerEvent} */ (/** @type {unknown} */ (value));
+}
+
+/**
+ * Read a binary message: four bytes of item number, then samples.
+ * @param {ArrayBuffer} data
+ * @returns {{index: number, bytes: Uint8Array} | null}
+ */
+export function parseAudio(data) {
+  if (data.byteLength < 4) return null;
+  return { index: new DataView(data).getUint32(0), bytes: new Uint8Array(data, 4) };
+}
+
+/**
+ * A message that the user typed.
+ * @param {string} text
+ * @returns {ClientEvent}
+ */
+export function typedMessage(text) {
+  return {
+    type: 'conversation.item.create',
+    item: { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
+  };
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is Json}
+ */
+function isObject(value) {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** @typedef {{title: string, detail: string, again: boolean}} Ending what to show, and whether a restart helps */
+
+/** @type {Readonly<Record<number, Ending>>} */
+const CLOSES = {
+  4000: { title: 'The conversation has ended', detail: '', again: true },
+  4001: { title: 'You are not signed in', detail: 'Reload the page and sign in again.', again: false },
+  4003: {
+    title: 'This address may not be used',
+    detail: 'The server does not accept calls from this address. Open the page by its own link.',
+    again: false,
+  },
+  4004: {
+    title: 'That conversation is gone',
+    detail: 'It ended while you were away. What was said is among your past conversations.',
+    again: true,
+  },
+  4008: { title: 'Ended after a long silence', detail: 'Nobody said anything for a while.', again: true },
+  4009: {
+    title: 'Too many conversations at once',
+    detail: 'End one in another tab or window, then try again.',
+    again: true,
+  },
+  4010: { title: 'The page is out of date', detail: 'Reload it, then try again.', again: false },
+  4011: { title: 'The voice service refused', detail: 'Ask whoever runs this site to check its settings.', again: true },
+  4012: {
+    title: 'The voice service was lost',
+    detail: 'What was said is kept. You can start a new conversation.',
+    again: true,
+  },
+  4013: { title: 'The time is up', detail: 'This conversation reached the longest time allowed.', again: true },
+  4014: { title: 'The connection is too slow', detail: 'The page could not keep up with the voice.', again: true },
+  4015: { title: 'The server is restarting', detail: 'What was said is kept. Try again in a moment.', again: true },
+  4016: { title: 'You have signed out', detail: 'Sign in again to talk.', again: false },
+  4017: { title: 'Continued in another tab', detail: 'This conversation goes on there.', again: true },
+};
+
+/** Closes whose cause only the server can tell: its sentence is shown. */
+const SERVER_KNOWS_BETTER = new Set([4009, 4010, 4011, 4012]);
+
+/** Closes after which the session still waits for the page. */
+const RESUMABLE = new Set([4014]);
+
+/**
+ * Whether to come back after a socket closed with `code`.
+ * @param {number} code
+ * @returns {boolean}
+ */
+export function canResume(code) {
+  return code < 4000 || code > 4999 || RESUMABLE.has(code);
+}
+
+/**
+ * A close in words.
+ * @param {number} code
+ * @param {string} sentence what the server said about it, if anything
+ * @param {boolean} [began] whether the session was ever there
+ * @returns {Ending}
+ */
+export function closeInWords(code, sentence, began = true) {
+  if (code === 4004 && !began) {
+    return { title: 'That assistant is gone', detail: 'Reload the page and choose another.', again: false };
+  }
+  const known = CLOSES[code];
+  if (!known) {
+    return { title: 'The connection failed', detail: sentence || 'Check your network, then try again.', again: true };
+  }
+  return SERVER_KNOWS_BETTER.has(code) && sentence ? { ...known, detail: sentence } : known;
+}

@@ -1,0 +1,344 @@
+// @ts-check
+/**
+ * The page's socket: comes back by itself and resumes where it was.
+ *
+ * Every message from the server has a number; a binary one's is the one before it plus one. After a break the
+ * server is asked for all that came after the last number. What the user says and does meanwhile waits here, up
+ * to a bound.
+ */
+import { canResume, parseAudio, parseEvent } from './events.js';
+
+/** @typedef {import('./events.js').ServerEvent} ServerEvent */
+/** @typedef {import('./events.js').ClientEvent} ClientEvent */
+/**
+ * @typedef {{
+ *   onState: (state: 'connecting' | 'open' | 'reconnecting') => void,
+ *   onEvent: (event: ServerEvent) => void, onAudio: (index: number, bytes: Uint8Array) => void,
+ *   onOver: (code: number, reason: string) => void, onDropped: () => void,
+ * }} SocketCallbacks
+ * `onOver` comes once, when the socket will not come back; `onDropped` when microphone audio was thrown away.
+ */
+/**
+ * @typedef {{
+ *   makeSocket: (url: string) => WebSocket, setTimer: (run: () => void, ms: number) => number,
+ *   clearTimer: (timer: number) => void, now: () => number, random: () => number,
+ * }} Surroundings
+ */
+/** @typedef {{url: string, start: Record<string, unknown>}} SocketOptions */
+
+/** Interval of pings; a socket that brings nothing for DEAD_MS after one is dead even if it does not say so. */
+export const PING_MS = 5000;
+export const DEAD_MS = 4000;
+/** Wait before a new attempt: doubled each time, with up to a half taken off by chance. */
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 5000;
+/** An attempt that has not opened by then is given up. */
+const OPEN_MS = 8000;
+/** How long to try before the session was ever there. */
+const FIRST_GRACE_MS = 8000;
+/** Ten seconds of microphone frames: longer speech into a broken line is better said again. */
+export const KEPT_FRAMES = 500;
+/** Typed messages and the like; a person cannot fill this in a grace period. */
+const KEPT_EVENTS = 64;
+/** More than this in the browser's own buffer means that the line does not carry the voice. */
+const CONGESTED_BYTES = 480_000;
+
+/** @returns {Surroundings} */
+function realSurroundings() {
+  return {
+    makeSocket: (url) => new WebSocket(url),
+    setTimer: (run, ms) => window.setTimeout(run, ms),
+    clearTimer: (timer) => window.clearTimeout(timer),
+    now: () => performance.now(),
+    random: Math.random,
+  };
+}
+
+export class RealtimeSocket {
+  /**
+   * @param {SocketOptions} options `start` is the first message without its resume part
+   * @param {SocketCallbacks} callbacks
+   * @param {Surroundings} [surroundings]
+   */
+  constructor(options, callbacks, surroundings = realSurroundings()) {
+    this.options = options;
+    this.callbacks = callbacks;
+    this.around = surroundings;
+    /** @type {WebSocket | null} */
+    this.socket = null;
+    this.sessionId = '';
+    this.graceMs = FIRST_GRACE_MS;
+    /** Number of the last message taken in, over all sockets. */
+    this.seq = 0;
+    /** Number of the last message on this socket. */
+    this.position = 0;
+    this.attached = false;
+    this.over = false;
+    /** The server said that the session has ended: the close that follows is the last. */
+    this.ended = false;
+    this.attempts = 0;
+    this.brokenAt = 0;
+    /** @type {Uint8Array<ArrayBuffer>[]} */
+    this.frames = [];
+    /** The last frames that went out, for a server that says on resuming how many it got. @type {Uint8Array<ArrayBuffer>[]} */
+    this.recent = [];
+    this.framesSent = 0;
+    /** @type {ClientEvent[]} */
+    this.events = [];
+    /** @type {Map<string, number>} */
+    this.timers = new Map();
+  }
+
+  /** Connect for the first time. */
+  open() {
+    this.brokenAt = this.around.now();
+    this.callbacks.onState('connecting');
+    this.#connect();
+  }
+
+  /**
+   * Send an event now, or once the session is there again.
+   * @param {ClientEvent} event
+   */
+  send(event) {
+    if (this.over) return;
+    if (this.attached && this.socket) {
+      // A commit means the speech before it.
+      this.#flushFrames(this.socket);
+      this.socket.send(JSON.stringify(event));
+    } else if (event.type !== 'playback.report' || event.final) {
+      this.events.push(event);
+      if (this.events.length > KEPT_EVENTS) this.events.shift();
+    }
+  }
+
+  /**
+   * Send a microphone frame now, or keep it for when the session is there again.
+   * @param {Uint8Array<ArrayBuffer>} bytes
+   */
+  sendFrame(bytes) {
+    if (this.over) return;
+    this.frames.push(bytes);
+    if (this.attached && this.socket && this.socket.bufferedAmount < CONGESTED_BYTES) {
+      this.#flushFrames(this.socket);
+      return;
+    }
+    if (this.frames.length > KEPT_FRAMES) {
+      this.frames.shift();
+      this.callbacks.onDropped();
+    }
+  }
+
+  /** Drop the frames that wait. */
+  forgetFrames() {
+    this.frames = [];
+  }
+
+  /** The network is back: do not wait any longer. */
+  retryNow() {
+    if (this.over || !this.timers.has('retry')) return;
+    this.#clear('retry');
+    this.#connect();
+  }
+
+  /**
+   * End the session.
+   * @param {string} [reason]
+   */
+  end(reason = '') {
+    if (this.over) return;
+    if (this.attached && this.socket) this.socket.send(JSON.stringify({ type: 'session.end' }));
+    const { socket } = this;
+    this.#finish(4000, reason);
+    socket?.close(1000);
+  }
+
+  #connect() {
+    const socket = this.around.makeSocket(this.options.url);
+    socket.binaryType = 'arraybuffer';
+    this.socket = socket;
+    this.attached = false;
+    socket.onopen = () => this.#opened(socket);
+    socket.onmessage = (message) => this.#received(socket, message.data);
+    socket.onclose = (event) => this.#broken(socket, event.code, event.reason);
+    this.#set('open', OPEN_MS, () => this.#drop(socket));
+  }
+
+  /** @param {WebSocket} socket */
+  #opened(socket) {
+    if (socket !== this.socket) return;
+    this.#clear('open');
+    const resume = this.sessionId ? { resume: { session_id: this.sessionId, seq: this.seq } } : {};
+    this.position = this.seq;
+    socket.send(JSON.stringify({ type: 'session.start', ...this.options.start, ...resume }));
+    this.#ping(socket);
+  }
+
+  /**
+   * @param {WebSocket} socket
+   * @param {string | ArrayBuffer} data
+   */
+  #received(socket, data) {
+    if (socket !== this.socket || this.over) return;
+    this.#clear('dead');
+    if (typeof data === 'string') this.#receivedText(socket, data);
+    else this.#receivedAudio(data);
+  }
+
+  /**
+   * @param {WebSocket} socket
+   * @param {string} data
+   */
+  #receivedText(socket, data) {
+    const event = parseEvent(data);
+    if (!event) return;
+    if (event.type === 'session.resumed') {
+      // The numbers go on from here; where some are lost, those before it will not come.
+      this.position = event.seq ?? this.position;
+      if (event.lost) this.seq = this.position;
+      if (typeof event.frames === 'number') this.#recallFrames(event.frames);
+      this.#attach(socket);
+      this.callbacks.onEvent(event);
+      return;
+    }
+    if (typeof event.seq === 'number') {
+      this.position = event.seq;
+      if (event.seq <= this.seq) return;
+      this.seq = event.seq;
+    }
+    if (event.type === 'pong') return;
+    if (event.type === 'session.ended') this.ended = true;
+    if (event.type === 'session.ready') {
+      this.sessionId = event.session_id;
+      this.graceMs = typeof event.grace_ms === 'number' ? event.grace_ms : this.graceMs;
+      // First, so that frames of a format that the server did not agree to can be dropped.
+      this.callbacks.onEvent(event);
+      this.#attach(socket);
+      return;
+    }
+    this.callbacks.onEvent(event);
+  }
+
+  /** @param {ArrayBuffer} data */
+  #receivedAudio(data) {
+    this.position += 1;
+    if (this.position <= this.seq) return;
+    this.seq = this.position;
+    const audio = parseAudio(data);
+    if (audio) this.callbacks.onAudio(audio.index, audio.bytes);
+  }
+
+  /** @param {WebSocket} socket the session is there: send what waited */
+  #attach(socket) {
+    this.attached = true;
+    this.attempts = 0;
+    this.callbacks.onState('open');
+    this.#flushFrames(socket);
+    for (const event of this.events.splice(0)) socket.send(JSON.stringify(event));
+  }
+
+  /** @param {WebSocket} socket */
+  #flushFrames(socket) {
+    for (const frame of this.frames.splice(0)) {
+      socket.send(frame);
+      this.framesSent += 1;
+      this.recent.push(frame);
+      if (this.recent.length > KEPT_FRAMES) this.recent.shift();
+    }
+  }
+
+  /**
+   * Put those frames first that went out but never arrived: a line that dies without a goodbye swallows them.
+   * @param {number} arrived
+   */
+  #recallFrames(arrived) {
+    const missing = Math.max(0, this.framesSent - arrived);
+    this.frames.unshift(...this.recent.slice(Math.max(0, this.recent.length - missing)));
+    this.framesSent = arrived;
+    this.recent = [];
+    if (this.frames.length <= KEPT_FRAMES) return;
+    this.frames.splice(0, this.frames.length - KEPT_FRAMES);
+    this.callbacks.onDropped();
+  }
+
+  /** @param {WebSocket} socket */
+  #ping(socket) {
+    this.#set('ping', PING_MS, () => {
+      if (socket !== this.socket) return;
+      socket.send(JSON.stringify({ type: 'ping', seq: this.seq }));
+      if (!this.timers.has('dead')) this.#set('dead', DEAD_MS, () => this.#drop(socket));
+      this.#ping(socket);
+    });
+  }
+
+  /** @param {WebSocket} socket one that will not close by itself in time */
+  #drop(socket) {
+    socket.onclose = null;
+    socket.close();
+    this.#broken(socket, 1006, '');
+  }
+
+  /**
+   * @param {WebSocket} socket
+   * @param {number} code
+   * @param {string} reason
+   */
+  #broken(socket, code, reason) {
+    if (socket !== this.socket || this.over) return;
+    const wasAttached = this.attached;
+    this.socket = null;
+    this.attached = false;
+    for (const name of ['open', 'ping', 'dead']) this.#clear(name);
+    if (this.ended || !canResume(code)) {
+      this.#finish(code, reason);
+      return;
+    }
+    const now = this.around.now();
+    if (wasAttached) this.brokenAt = now;
+    if (now - this.brokenAt >= this.graceMs) {
+      this.#finish(this.sessionId ? 4004 : code, reason);
+      return;
+    }
+    if (this.sessionId) this.callbacks.onState('reconnecting');
+    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.attempts);
+    this.attempts += 1;
+    const jittered = wait * (1 - this.around.random() / 2);
+    const left = this.brokenAt + this.graceMs - now;
+    this.#set('retry', Math.min(jittered, left), () => this.#connect());
+  }
+
+  /**
+   * @param {number} code
+   * @param {string} reason
+   */
+  #finish(code, reason) {
+    this.over = true;
+    this.attached = false;
+    this.socket = null;
+    for (const name of [...this.timers.keys()]) this.#clear(name);
+    this.frames = [];
+    this.events = [];
+    this.callbacks.onOver(code, reason);
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} ms
+   * @param {() => void} run
+   */
+  #set(name, ms, run) {
+    this.#clear(name);
+    const timer = this.around.setTimer(() => {
+      this.timers.delete(name);
+      run();
+    }, ms);
+    this.timers.set(name, timer);
+  }
+
+  /** @param {string} name */
+  #clear(name) {
+    const timer = this.timers.get(name);
+    if (timer !== undefined) this.around.clearTimer(timer);
+    this.timers.delete(name);
+  }
+}

@@ -1,0 +1,192 @@
+// @ts-check
+/** The captions of both sides, kept in step with the state; text goes in as text only. */
+import { seconds, splitAt, splitHeard } from './words.js';
+
+/** @typedef {import('../realtime/conversation.js').Caption} Caption */
+/** @typedef {import('../realtime/conversation.js').State} State */
+/** @typedef {{root: HTMLElement, said: HTMLElement, meta: HTMLElement, shown: Caption | null, reached: number}} Line */
+
+/** Distance from the end within which the log follows new text. */
+const FOLLOW_PX = 80;
+
+export class Captions {
+  /**
+   * @param {HTMLElement} log
+   * @param {(text: string) => void} announce
+   */
+  constructor(log, announce) {
+    this.log = log;
+    this.announce = announce;
+    /** @type {Map<string, Line>} */
+    this.lines = new Map();
+    /** @type {Set<string>} */
+    this.told = new Set();
+    this.order = '';
+  }
+
+  /** Empty the log for a new conversation. */
+  clear() {
+    this.lines.clear();
+    this.told.clear();
+    this.order = '';
+    this.log.replaceChildren();
+  }
+
+  /**
+   * @param {State} state
+   * @param {(caption: Caption) => number} progress how much of an item's voice was heard, 0 to 1
+   */
+  show(state, progress) {
+    const follow = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < FOLLOW_PX;
+    const shown = state.order.filter((id) => isShown(state.captions[id]));
+    for (const id of shown) {
+      const caption = /** @type {Caption} */ (state.captions[id]);
+      const line = this.lines.get(id) ?? this.#make(caption, state.assistant);
+      const reached = caption.role === 'assistant' && caption.spoken ? progress(caption) : 1;
+      if (line.shown !== caption || line.reached !== reached) this.#fill(line, caption, reached);
+      this.#tell(caption, state.assistant);
+    }
+    const order = shown.join(' ');
+    if (order !== this.order) this.#arrange(shown);
+    this.order = order;
+    if (follow) this.log.scrollTop = this.log.scrollHeight;
+  }
+
+  /**
+   * @param {Caption} caption
+   * @param {string} assistant
+   * @returns {Line}
+   */
+  #make(caption, assistant) {
+    const root = document.createElement('article');
+    root.className = `line ${caption.role}`;
+    const who = document.createElement('h3');
+    who.className = 'who';
+    who.textContent = { user: 'You', assistant: assistant || 'Assistant', tool: 'Tool' }[caption.role];
+    const said = document.createElement('p');
+    said.className = 'said';
+    said.dir = 'auto';
+    const meta = document.createElement('p');
+    meta.className = 'meta';
+    root.append(who, said, meta);
+    const line = { root, said, meta, shown: null, reached: -1 };
+    this.lines.set(caption.id, line);
+    return line;
+  }
+
+  /**
+   * @param {Line} line
+   * @param {Caption} caption
+   * @param {number} reached
+   */
+  #fill(line, caption, reached) {
+    line.shown = caption;
+    line.reached = reached;
+    const { text, heard } = caption;
+    if (heard !== null) {
+      const [kept, lost] = splitHeard(text, heard);
+      const gap = /^\s*/.exec(lost)?.[0] ?? '';
+      line.said.replaceChildren(kept, gap, ...(lost.trim() ? [unheard(lost.slice(gap.length))] : []));
+    } else if (caption.role === 'assistant' && caption.spoken && reached < 1) {
+      const [spoken, coming] = splitAt(text, reached);
+      line.said.replaceChildren(spoken, ...(coming ? [element('span', 'coming', coming)] : []));
+    } else if (text) {
+      line.said.replaceChildren(text);
+    } else if (caption.transcript === 'failed') {
+      line.said.replaceChildren(element('span', 'aside', 'Spoken, not transcribed'));
+    } else {
+      line.said.replaceChildren(dots());
+    }
+    line.root.dataset.transcript = caption.transcript;
+    const meta = metaOf(caption);
+    line.meta.textContent = meta;
+    line.meta.hidden = !meta;
+  }
+
+  /** @param {string[]} order */
+  #arrange(order) {
+    const wanted = new Set(order);
+    for (const [id, line] of this.lines) {
+      if (wanted.has(id)) continue;
+      line.root.remove();
+      this.lines.delete(id);
+    }
+    order.forEach((id, place) => {
+      const root = /** @type {Line} */ (this.lines.get(id)).root;
+      if (this.log.children[place] !== root) this.log.insertBefore(root, this.log.children[place] ?? null);
+    });
+  }
+
+  /**
+   * Say a finished caption to a screen reader, once. A spoken answer is heard already.
+   * @param {Caption} caption
+   * @param {string} assistant
+   */
+  #tell(caption, assistant) {
+    if (this.told.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
+    if (caption.transcript === 'pending' || (caption.role === 'user' && !caption.spoken)) return;
+    this.told.add(caption.id);
+    if (caption.transcript === 'failed') this.announce('What you said was not transcribed.');
+    else if (caption.text && caption.role === 'user') this.announce(`You said: ${caption.text}`);
+    else if (caption.text && caption.role === 'assistant') this.announce(`${assistant}: ${caption.text}`);
+  }
+}
+
+/**
+ * @param {Caption | undefined} caption
+ * @returns {boolean}
+ */
+function isShown(caption) {
+  if (!caption) return false;
+  if (caption.text.trim() || caption.heard !== null) return true;
+  // A user's turn is shown from its first sound; once it turns out empty it goes.
+  return caption.role === 'user' && caption.spoken && caption.transcript !== 'completed';
+}
+
+/**
+ * @param {Caption} caption
+ * @returns {string}
+ */
+function metaOf(caption) {
+  const parts = [];
+  if (caption.role === 'tool') return caption.done ? 'used' : 'running…';
+  if (caption.role === 'user' && caption.text && caption.transcript === 'failed') parts.push('not transcribed to the end');
+  if (caption.heard !== null || caption.cutMs !== null) {
+    parts.push(caption.cutMs === null ? 'interrupted' : `interrupted after ${seconds(caption.cutMs)}`);
+  }
+  if (caption.afterStopMs !== null) {
+    const word = caption.afterWordMs === null ? '' : `, ${seconds(caption.afterWordMs)} after your last word`;
+    parts.push(`answered in ${seconds(caption.afterStopMs)}${word}`);
+  }
+  return parts.join(' · ');
+}
+
+/**
+ * @param {string} name
+ * @param {string} className
+ * @param {string} text
+ * @returns {HTMLElement}
+ */
+function element(name, className, text) {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+/**
+ * @param {string} text
+ * @returns {HTMLElement}
+ */
+function unheard(text) {
+  const made = element('del', 'unheard', text);
+  made.title = 'Not heard: you interrupted';
+  return made;
+}
+
+/** @returns {HTMLElement} */
+function dots() {
+  const made = element('span', 'dots', '');
+  made.append(element('i', '', ''), element('i', '', ''), element('i', '', ''), element('span', 'sr-only', 'not written yet'));
+  return made;
+}

@@ -1,0 +1,203 @@
+// @ts-check
+/** Puts the state on the page. */
+import { status } from '../realtime/conversation.js';
+import { Captions } from './captions.js';
+import { Rings, loudness } from './rings.js';
+import { PROBLEMS, STATUS } from './words.js';
+
+/** @typedef {import('../realtime/conversation.js').State} State */
+/** @typedef {import('../realtime/conversation.js').Status} Status */
+/**
+ * @typedef {{onRetryMicrophone: () => void, onDismiss: (key: number) => void}} ViewCallbacks
+ */
+
+/**
+ * @template {HTMLElement | SVGElement} T
+ * @param {string} id
+ * @param {new () => T} kind
+ * @returns {T}
+ */
+export function find(id, kind) {
+  const found = document.getElementById(id);
+  if (!(found instanceof kind)) throw new Error(`The page has no #${id}.`);
+  return found;
+}
+
+/** Phases in which a session is up, coming up or coming back. */
+const IN_CALL = new Set(['connecting', 'live', 'reconnecting']);
+
+export class View {
+  /** @param {ViewCallbacks} callbacks */
+  constructor(callbacks) {
+    this.callbacks = callbacks;
+    this.stage = find('stage', HTMLElement);
+    this.talk = find('talk', HTMLButtonElement);
+    this.talkWord = find('talk-word', HTMLElement);
+    this.face = find('face', HTMLElement);
+    this.controls = find('controls', HTMLElement);
+    this.mute = find('mute', HTMLButtonElement);
+    this.muteWord = find('mute-word', HTMLElement);
+    this.interrupt = find('interrupt', HTMLButtonElement);
+    this.level = find('level', HTMLElement);
+    this.cards = find('cards', HTMLElement);
+    this.log = find('captions', HTMLElement);
+    this.expectant = find('expectant', HTMLElement);
+    this.welcome = find('welcome', HTMLElement);
+    this.announcer = find('announcer', HTMLElement);
+    this.alert = find('alert', HTMLElement);
+    this.statusWord = find('status-word', HTMLElement);
+    this.hint = find('hint', HTMLElement);
+    this.rings = new Rings(find('rings', HTMLCanvasElement));
+    this.captions = new Captions(this.log, (text) => this.say(text));
+    /** @type {Status | null} */
+    this.shown = null;
+    this.cardKey = '';
+    this.meterLevel = -1;
+  }
+
+  /**
+   * @param {State} state
+   * @param {(caption: import('../realtime/conversation.js').Caption) => number} progress
+   */
+  show(state, progress) {
+    const now = status(state);
+    const inCall = IN_CALL.has(state.phase);
+    this.#showStatus(state, now);
+    this.#showControls(state, now, inCall);
+    this.#showCards(state);
+    const spoken = state.order.length > 0 || inCall;
+    this.welcome.hidden = spoken;
+    this.log.hidden = !spoken;
+    this.captions.show(state, progress);
+    this.expectant.hidden = !spoken || this.captions.lines.size > 0;
+  }
+
+  /**
+   * Show levels, 0 to 1 RMS.
+   * @param {number} user
+   * @param {number} assistant
+   */
+  levels(user, assistant) {
+    this.rings.levels(user, assistant);
+    const level = Math.round(loudness(user) * 20) / 20;
+    if (level === this.meterLevel) return;
+    this.meterLevel = level;
+    this.level.style.setProperty('--level', String(level));
+  }
+
+  /**
+   * Have a screen reader say something when it has time.
+   * @param {string} text
+   */
+  say(text) {
+    const line = document.createElement('p');
+    line.textContent = text;
+    this.announcer.append(line);
+    while (this.announcer.children.length > 4) this.announcer.firstElementChild?.remove();
+  }
+
+  /**
+   * @param {State} state
+   * @param {Status} now
+   */
+  #showStatus(state, now) {
+    const { word, hint } = STATUS[now];
+    const over = now === 'ended' || now === 'failed' ? state.ending : null;
+    this.hint.textContent = over ? over.detail : (now === 'connecting' && state.starting) || hint;
+    this.statusWord.textContent = over ? over.title : word;
+    if (now === this.shown) return;
+    this.shown = now;
+    this.stage.dataset.status = now;
+    for (const id of ['status-icon', 'face-icon']) {
+      find(id, SVGElement).setAttribute('href', now === 'muted' ? '#i-mic-off' : `#s-${now}`);
+    }
+    this.rings.show(now);
+    if (now === 'failed') this.alert.textContent = `${over?.title ?? word}. ${over?.detail ?? ''}`;
+    else if (now !== 'idle') this.say(over ? over.title : word);
+  }
+
+  /**
+   * @param {State} state
+   * @param {Status} now
+   * @param {boolean} inCall
+   */
+  #showControls(state, now, inCall) {
+    const resting = !inCall;
+    const holding = state.phase === 'live' && state.pushToTalk && state.microphone === 'on';
+    const talk = resting || holding || now === 'stalled';
+    const word = now === 'stalled' ? 'Tap to resume' : holding ? (state.holding ? 'Let go' : 'Hold') : this.#startWord(state);
+    const hadFocus = document.activeElement === this.talk || this.controls.contains(document.activeElement);
+    this.talk.hidden = !talk;
+    this.face.hidden = talk;
+    this.talkWord.textContent = word;
+    this.talk.classList.toggle('held', state.holding);
+    this.talk.classList.toggle('long', word.length > 6);
+    this.controls.hidden = resting;
+    this.mute.disabled = state.microphone !== 'on';
+    this.mute.setAttribute('aria-pressed', String(state.muted));
+    this.muteWord.textContent = state.muted ? 'Unmute' : 'Mute';
+    find('mute-icon', SVGElement).setAttribute('href', state.muted ? '#i-mic-off' : '#i-mic');
+    this.interrupt.disabled = !(state.playing || state.response);
+    // A control that goes takes the keyboard's place with it.
+    if (hadFocus && resting && document.activeElement !== this.talk) this.talk.focus();
+    else if (hadFocus && this.talk.hidden && document.activeElement === document.body) find('hangup', HTMLButtonElement).focus();
+  }
+
+  /**
+   * @param {State} state
+   * @returns {string}
+   */
+  #startWord(state) {
+    return state.phase === 'idle' ? 'Talk' : 'Talk again';
+  }
+
+  /** @param {State} state */
+  #showCards(state) {
+    const advice = state.problem && IN_CALL.has(state.phase) ? PROBLEMS[state.problem] : undefined;
+    const key = `${advice ? state.problem : ''}|${state.notices.map((notice) => notice.key).join()}`;
+    if (key === this.cardKey) return;
+    this.cardKey = key;
+    /** @type {HTMLElement[]} */
+    const cards = [];
+    if (advice) {
+      const retry = advice.retry ? { word: 'Try again', act: () => this.callbacks.onRetryMicrophone() } : null;
+      cards.push(card('warning', advice.title, advice.detail, retry));
+    }
+    for (const notice of state.notices) {
+      const close = { word: 'Dismiss', act: () => this.callbacks.onDismiss(notice.key) };
+      cards.push(card(notice.level, '', notice.message, close));
+    }
+    const before = new Set([...this.cards.children].map((each) => each.textContent));
+    this.cards.replaceChildren(...cards);
+    for (const each of cards) if (!before.has(each.textContent)) this.say(each.querySelector('.card-text')?.textContent ?? '');
+  }
+}
+
+/**
+ * @param {string} level
+ * @param {string} title
+ * @param {string} detail
+ * @param {{word: string, act: () => void} | null} action
+ * @returns {HTMLElement}
+ */
+function card(level, title, detail, action) {
+  const root = document.createElement('div');
+  root.className = `notice ${level}`;
+  const text = document.createElement('p');
+  text.className = 'card-text';
+  if (title) {
+    const strong = document.createElement('strong');
+    strong.textContent = title;
+    text.append(strong, ' ');
+  }
+  text.append(detail);
+  root.append(text);
+  if (action) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = action.word;
+    button.addEventListener('click', action.act);
+    root.append(button);
+  }
+  return root;
+}

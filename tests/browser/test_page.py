@@ -1,0 +1,425 @@
+"""What the page shows and does, in a real browser, against a server that the test moves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Playwright, expect
+
+from tests.browser.browser import heard, microphone_flags, open_page, pcm16, tone, wait_tap
+from tests.browser.scripted import ASSISTANT, Link, ScriptedServer
+
+FAKE = microphone_flags(None)
+BUSY = """
+navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotReadableError') };
+"""
+DESKTOP = {"width": 1280, "height": 800}
+
+
+def _start(page: Page, server: ScriptedServer, **changes: Any) -> Link:
+    page.click("#talk")
+    link = server.link()
+    link.ready(**changes)
+    return link
+
+
+def _user(link: Link, item: str, previous: str | None) -> None:
+    link.send({"type": "input_audio_buffer.speech_started", "item_id": item, "audio_start_ms": 0})
+    link.send({"type": "input_audio_buffer.speech_stopped", "item_id": item, "audio_end_ms": 300})
+    link.send({"type": "input_audio_buffer.committed", "item_id": item, "previous_item_id": previous})
+    content = [{"type": "input_audio", "transcript": None}]
+    link.send(_item(item, "user", previous, content))
+
+
+def _item(item: str, role: str, previous: str | None, content: list[dict[str, Any]]) -> dict[str, Any]:
+    message = {"id": item, "type": "message", "role": role, "status": "completed", "content": content}
+    return {"type": "conversation.item.added", "previous_item_id": previous, "item": message}
+
+
+def _answer(link: Link, item: str, previous: str, text: str, seconds: float) -> None:
+    link.send({"type": "response.created", "response": {"id": "resp_1", "conversation_id": "c"}})
+    link.send(_item(item, "assistant", previous, []))
+    link.send({"type": "response.output_audio_transcript.delta", "item_id": item, "delta": text})
+    link.item(0, item)
+    link.send_audio(0, pcm16(tone(24000, seconds)))
+
+
+def _transcribe(link: Link, item: str, text: str) -> None:
+    name = "conversation.item.input_audio_transcription.completed"
+    link.send({"type": name, "item_id": item, "content_index": 0, "transcript": text})
+
+
+def test_a_turn_from_talk_to_the_answer(playwright: Playwright, server: ScriptedServer) -> None:
+    with open_page(playwright, server.url, flags=FAKE, viewport=DESKTOP) as page:
+        expect(page.locator("#status-word")).to_have_text("Ready")
+        page.click("#talk")
+        expect(page.locator("#status-word")).to_have_text("Connecting")
+        link = server.link()
+        assert link.start["type"] == "session.start"
+        assert link.start["assistant"] == "guide"
+        assert "resume" not in link.start
+        link.send(
+            {
+                "type": "notice",
+                "code": "upstream_starting",
+                "message": "The models are loading…",
+                "level": "info",
+            }
+        )
+        expect(page.locator("#hint")).to_have_text("The models are loading…")
+        link.ready()
+        expect(page.locator("#status-word")).to_have_text("Listening")
+        wait_tap(page)
+        link.wait_frames(20)
+        _user(link, "u1", None)
+        expect(page.locator("#status-word")).to_have_text("Thinking")
+        expect(page.locator(".line.user .dots")).to_be_visible()
+        _answer(link, "a1", "u1", "It is noon.", 1.2)
+        expect(page.locator("#status-word")).to_have_text("Speaking")
+        _transcribe(link, "u1", "What time is it?")
+        expect(page.locator(".line .said")).to_have_text(["What time is it?", "It is noon."])
+        link.send({"type": "response.output_audio.done", "item_id": "a1"})
+        link.send({"type": "response.done", "response": {"id": "resp_1", "status": "completed"}})
+        expect(page.locator("#status-word")).to_have_text("Listening")
+        meta = page.locator(".line.assistant .meta").inner_text()
+        found = re.fullmatch(r"answered in (\d\.\d\d) s, (\d\.\d\d) s after your last word", meta)
+        assert found, meta
+        assert 0 < float(found[1]) < float(found[2]) < 9
+        live = page.locator("#announcer").inner_text()
+        assert "You said: What time is it?" in live
+        assert "It is noon." not in live, "a spoken answer is heard already"
+
+
+def test_unheard_words_are_struck(playwright: Playwright, server: ScriptedServer) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        link = _start(page, server)
+        wait_tap(page)
+        _user(link, "u1", None)
+        _answer(link, "a1", "u1", "One two three four five.", 5)
+        expect(page.locator("#status-word")).to_have_text("Speaking")
+        link.send({"type": "audio.cut", "item_id": "a1"})
+        link.wait_text(lambda text: text.get("final") is True)
+        link.send(
+            {"type": "conversation.item.truncated", "item_id": "a1", "content_index": 0, "audio_end_ms": 900}
+        )
+        link.send({"type": "caption.heard", "item_id": "a1", "heard_text": "One two", "cut_ms": 900})
+        cancelled = {"id": "resp_1", "status": "cancelled", "status_details": {"reason": "turn_detected"}}
+        link.send({"type": "response.done", "response": cancelled})
+        expect(page.locator(".line.assistant del")).to_have_text("three four five.")
+        expect(page.locator(".line.assistant .said")).to_have_text("One two three four five.")
+        expect(page.locator(".line.assistant .meta")).to_contain_text("interrupted after 0.90 s")
+        expect(page.locator("#status-word")).to_have_text("Listening")
+        expect(page.locator(".notice")).to_have_count(0)
+
+
+def test_markup_and_controls_in_what_is_said_are_text(playwright: Playwright, server: ScriptedServer) -> None:
+    nasty = "<img src=x onerror=\"document.title='owned'\"> \u202eevil\u0000 =cmd()"
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        link = _start(page, server)
+        _user(link, "u1", None)
+        _transcribe(link, "u1", nasty)
+        expect(page.locator(".line.user .said")).to_contain_text("<img src=x")
+        link.send({"type": "notice", "code": "n", "message": nasty, "level": "warning"})
+        expect(page.locator(".notice")).to_contain_text("<img src=x")
+        assert page.locator(".captions img, .cards img").count() == 0
+        assert "owned" not in page.title()
+        assert page.locator(".said").evaluate("node => getComputedStyle(node).unicodeBidi") == "isolate"
+
+
+def test_text_works_without_a_microphone(playwright: Playwright, server: ScriptedServer) -> None:
+    with open_page(playwright, server.url, flags=["--deny-permission-prompts"]) as page:
+        page.fill("#message", "Hello there")
+        page.press("#message", "Enter")
+        link = server.link()
+        link.ready()
+        created = link.wait_type("conversation.item.create")
+        assert created["item"]["content"] == [{"type": "input_text", "text": "Hello there"}]
+        link.wait_type("response.create")
+        link.send(_item("u1", "user", None, [{"type": "input_text", "text": "Hello there"}]))
+        link.send(_item("a1", "assistant", "u1", []))
+        link.send({"type": "response.output_text.delta", "item_id": "a1", "delta": "Good day."})
+        expect(page.locator(".line .said")).to_have_text(["Hello there", "Good day."])
+        expect(page.locator(".notice")).to_have_count(0)
+        assert link.frames == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "script", "title"),
+    [
+        (["--use-fake-device-for-media-stream", "--deny-permission-prompts"], "", "blocked for this site"),
+        ([], "", "No microphone was found"),
+        (FAKE, BUSY, "in use"),
+        (FAKE, "Object.defineProperty(window, 'isSecureContext', {value: false})", "secure page"),
+        (FAKE, "delete window.AudioWorkletNode", "cannot record"),
+    ],
+    ids=["denied", "missing", "busy", "insecure", "unsupported"],
+)  # fmt: skip
+def test_each_microphone_failure_says_what_to_do(
+    playwright: Playwright, server: ScriptedServer, flags: list[str], script: str, title: str
+) -> None:
+    with open_page(playwright, server.url, flags=flags, scripts=[script] if script else []) as page:
+        link = _start(page, server)
+        expect(page.locator(".notice strong")).to_contain_text(title)
+        expect(page.locator("#status-word")).to_have_text("Text only")
+        page.fill("#message", "Still here")
+        page.press("#message", "Enter")
+        link.wait_type("conversation.item.create")
+
+
+def test_a_prompt_that_is_ignored_is_pointed_at(playwright: Playwright, server: ScriptedServer) -> None:
+    script = "navigator.mediaDevices.getUserMedia = () => new Promise(() => {})"
+    with open_page(playwright, server.url, flags=FAKE, scripts=[script]) as page:
+        _start(page, server)
+        expect(page.locator(".notice strong")).to_contain_text("Waiting for your permission", timeout=9000)
+
+
+def test_a_lost_microphone_comes_back_within_a_second(playwright: Playwright, server: ScriptedServer) -> None:
+    script = """
+    const real = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+    navigator.mediaDevices.getUserMedia = async (wanted) => (window.stream = await real(wanted));
+    """
+    with open_page(playwright, server.url, flags=FAKE, scripts=[script]) as page:
+        link = _start(page, server)
+        link.wait_frames(25)
+        page.evaluate(
+            "() => { const [track] = stream.getTracks(); track.stop();"
+            " track.dispatchEvent(new Event('ended')); }"
+        )
+        expect(page.locator(".notice")).to_contain_text("Now listening through", timeout=1500)
+        before = len(link.frames)
+        link.wait_frames(before + 25, timeout_s=2)
+        expect(page.locator("#status-word")).to_have_text("Listening")
+        assert len(server.links) == 1
+
+
+def test_muted_means_silence_and_then_nothing(playwright: Playwright, server: ScriptedServer) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        link = _start(page, server)
+        link.wait_frames(20)
+        page.click("#mute")
+        expect(page.locator("#status-word")).to_have_text("Muted")
+        expect(page.locator("#mute")).to_have_attribute("aria-pressed", "true")
+        page.wait_for_timeout(2000)
+        at_rest = len(link.frames)
+        assert all(frame == bytes(960) for frame in link.frames[-70:])
+        page.wait_for_timeout(300)
+        assert len(link.frames) == at_rest
+        page.click("#mute")
+        link.wait_frames(at_rest + 10)
+
+
+def test_escape_stops_the_answer(playwright: Playwright, server: ScriptedServer) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        link = _start(page, server)
+        wait_tap(page)
+        _answer(link, "a1", "", "A long story.", 10)
+        expect(page.locator("#interrupt")).to_be_enabled()
+        page.keyboard.press("Escape")
+        link.wait_type("output_audio_buffer.clear")
+        # What to cut, and whether, is the server's decision.
+        assert not link.finals()
+        link.send({"type": "audio.cut", "item_id": "a1"})
+        link.wait_text(lambda text: text.get("final") is True)
+        quiet_from = heard(page).bounds()[1]
+        page.wait_for_timeout(300)
+        assert heard(page).bounds()[1] == quiet_from
+
+
+def test_hold_to_talk_by_space_bar_and_a_tap_is_dropped(playwright: Playwright) -> None:
+    server = ScriptedServer([{**ASSISTANT, "push_to_talk": True}])
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        link = _start(page, server, turn_detection=None)
+        expect(page.locator("#talk")).to_have_text("Hold")
+        expect(page.locator("#mute")).to_be_enabled()
+        page.wait_for_timeout(300)
+        assert link.frames == []
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.down(" ")
+        page.wait_for_timeout(30)
+        page.keyboard.up(" ")
+        expect(page.locator(".notice")).to_contain_text("too short")
+        assert link.frames == []
+        assert not any(text["type"] == "input_audio_buffer.commit" for text in link.texts)
+        page.keyboard.down(" ")
+        expect(page.locator("#status-word")).to_have_text("Listening")
+        link.wait_frames(20)
+        page.keyboard.up(" ")
+        link.wait_type("input_audio_buffer.commit")
+        link.wait_type("response.create")
+        expect(page.locator("#status-word")).to_have_text("Thinking")
+        sent = len(link.frames)
+        page.wait_for_timeout(200)
+        assert len(link.frames) == sent
+    server.close()
+
+
+def test_a_broken_line_is_resumed_without_loss(playwright: Playwright, server: ScriptedServer) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        link = _start(page, server)
+        wait_tap(page)
+        _answer(link, "a1", "", "Before the break.", 1)
+        expect(page.locator(".line .said")).to_have_text("Before the break.")
+        server.refuse = True
+        link.abort()
+        expect(page.locator("#status-word")).to_have_text("Reconnecting")
+        sent = len(link.frames)
+        page.wait_for_timeout(600)
+        server.refuse = False
+        again = server.link(1)
+        assert again.start["resume"]["session_id"] == "3f0c2d44-0000-4000-8000-000000000001"
+        resumed = int(again.start["resume"]["seq"])
+        assert resumed == link.seq
+        again.send(
+            {"type": "session.resumed", "session_id": "s", "seq": resumed, "lost": False}, numbered=False
+        )
+        again.seq = resumed
+        again.send_audio(0, pcm16(tone(24000, 0.5)))
+        again.send(
+            {"type": "response.output_audio_transcript.delta", "item_id": "a1", "delta": " And after."}
+        )
+        again.send({"type": "response.output_audio.done", "item_id": "a1"})
+        final = again.wait_text(lambda text: text.get("final") is True)
+        assert final["played_ms"] == 1500
+        expect(page.locator(".line .said")).to_have_text("Before the break. And after.")
+        # Half a second of speech at least was kept during the break and arrives first, at once.
+        assert len(again.wait_frames(25, timeout_s=1)) == 25
+        assert sent > 0
+
+
+def test_every_close_is_told_in_words_and_leads_on(playwright: Playwright, server: ScriptedServer) -> None:
+    titles = set()
+    codes = [4001, 4003, 4004, 4008, 4009, 4010, 4011, 4012, 4013, 4015, 4016, 4017]
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        for number, code in enumerate(codes):
+            page.click("#talk")
+            link = server.link(number)
+            link.ready()
+            expect(page.locator("#status-word")).to_have_text("Listening")
+            link.close(code)
+            expect(page.locator("#stage")).to_have_attribute("data-status", "failed")
+            said = page.locator("#status-word").inner_text()
+            assert page.locator("#alert").inner_text().startswith(said)
+            titles.add(said)
+    assert len(titles) == len(codes)
+    assert not titles & {"Failed", "Listening"}
+
+
+def test_a_refusal_says_what_the_server_knows(playwright: Playwright, server: ScriptedServer) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        page.click("#talk")
+        link = server.link()
+        words = "The service refused the key. Check AZURE_OPENAI_API_KEY."
+        link.send({"type": "session.ended", "reason": "upstream_refused", "code": "c", "message": words})
+        link.close(4011, "upstream_refused")
+        expect(page.locator("#status-word")).to_have_text("The voice service refused")
+        expect(page.locator("#hint")).to_have_text(words)
+        expect(page.locator(".notice")).to_have_count(0)
+
+
+def test_hanging_up_ends_it_and_the_next_one_starts_clean(
+    playwright: Playwright, server: ScriptedServer
+) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        link = _start(page, server)
+        _answer(link, "a1", "", "Old words.", 0.2)
+        expect(page.locator(".line")).to_have_count(1)
+        page.click("#hangup")
+        link.wait_type("session.end")
+        expect(page.locator("#status-word")).to_have_text("The conversation has ended")
+        expect(page.locator(".line")).to_have_count(1)
+        page.click("#talk")
+        server.link(1).ready()
+        expect(page.locator("#status-word")).to_have_text("Listening")
+        expect(page.locator(".line")).to_have_count(0)
+
+
+def test_sound_that_the_device_paused_is_resumed_by_a_tap(
+    playwright: Playwright, server: ScriptedServer
+) -> None:
+    script = """
+    const Real = AudioContext;
+    window.made = [];
+    window.AudioContext = class extends Real { constructor(options) { super(options); made.push(this); } };
+    """
+    with open_page(playwright, server.url, flags=FAKE, scripts=[script]) as page:
+        link = _start(page, server)
+        wait_tap(page)
+        link.item(0, "a1")
+        link.send_audio(0, pcm16(tone(24000, 3)))
+        link.wait_text(lambda text: text.get("played_ms", 0) >= 500)
+        # A context that will not come back, as on a phone after a call.
+        page.evaluate("() => { made[0].resume = () => new Promise(() => {}); return made[0].suspend(); }")
+        expect(page.locator("#talk")).to_have_text("Tap to resume")
+        page.click("#talk")
+        expect(page.locator("#status-word")).to_have_text("Speaking")
+        link.send({"type": "response.output_audio.done", "item_id": "a1"})
+        final = link.wait_text(lambda text: text.get("final") is True)
+        assert final["played_ms"] == 3000
+        assert page.evaluate("made.length") == 2
+        before = len(link.frames)
+        link.wait_frames(before + 20)
+
+
+def test_only_with_several_assistants_there_is_a_choice(
+    playwright: Playwright, server: ScriptedServer
+) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        expect(page.locator("#picker")).to_be_hidden()
+    two = ScriptedServer([ASSISTANT, {**ASSISTANT, "slug": "coach", "name": "Coach"}])
+    with open_page(playwright, two.url, flags=FAKE) as page:
+        page.select_option("#assistant", "coach")
+        page.click("#talk")
+        assert two.link().start["assistant"] == "coach"
+        expect(page.locator("#assistant")).to_be_disabled()
+    two.close()
+
+
+def test_by_keyboard_alone(playwright: Playwright, server: ScriptedServer) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        page.locator("#talk").focus()
+        page.keyboard.press("Enter")
+        server.link().ready()
+        expect(page.locator("#status-word")).to_have_text("Listening")
+        # The talk button is gone: the keyboard's place is among the controls, not lost.
+        expect(page.locator("#hangup")).to_be_focused()
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Space")
+        expect(page.locator("#status-word")).to_have_text("Muted")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(page.locator("#status-word")).to_have_text("The conversation has ended")
+        expect(page.locator("#talk")).to_be_focused()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 375, 768, 1280])
+def test_nothing_is_cut_off_and_text_has_contrast(
+    playwright: Playwright, server: ScriptedServer, width: int, scheme: str
+) -> None:
+    view = {"width": width, "height": 740}
+    with open_page(playwright, server.url, flags=FAKE, viewport=view, color_scheme=scheme) as page:
+        link = _start(page, server)
+        _user(link, "u1", None)
+        _transcribe(link, "u1", "W" * 200)
+        link.send({"type": "notice", "code": "n", "message": "Something to know.", "level": "warning"})
+        expect(page.locator(".notice")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        for name in ("#mute", "#interrupt", "#hangup", "#message", ".send"):
+            box = page.locator(name).bounding_box()
+            assert box, name
+            assert 0 <= box["x"] <= width - box["width"], name
+            assert box["y"] + box["height"] <= view["height"], name
+            assert box["height"] >= 44, name
+        faint = page.evaluate(Path(__file__).with_name("contrast.js").read_text())
+        assert faint == []
+
+
+def test_movement_stops_for_those_who_ask(playwright: Playwright, server: ScriptedServer) -> None:
+    with open_page(playwright, server.url, flags=FAKE, reduced_motion="reduce") as page:
+        page.wait_for_timeout(600)
+        first = page.locator("#rings").screenshot()
+        page.wait_for_timeout(600)
+        assert page.locator("#rings").screenshot() == first

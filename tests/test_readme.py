@@ -1,0 +1,52 @@
+"""The README says what is true."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from django.core.management import get_commands
+
+from voiceapp.config import SETTINGS, Setting
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def row(setting: Setting) -> str:
+    """Return the README's row of a setting."""
+    default = setting.default
+    if isinstance(default, bool):
+        shown = "1" if default else "0"
+    elif isinstance(default, float):
+        shown = f"{default:g}"
+    else:
+        shown = str(default)
+    return f"| `{setting.name}` | {f'`{shown}`' if shown else ''} | {setting.help} |"
+
+
+def test_the_table_of_settings_is_the_tables_own() -> None:
+    rows = [
+        line for line in README.splitlines() if line.startswith(("| `VOICEAPP_", "| `AZURE_", "| `DATABASE_"))
+    ]
+    assert rows == [row(setting) for setting in SETTINGS]
+
+
+def test_the_settings_named_elsewhere_exist() -> None:
+    named = set(re.findall(r"\b(?:VOICEAPP|AZURE_OPENAI|DATABASE)_[A-Z_]+\b", README))
+    assert named == {setting.name for setting in SETTINGS}
+
+
+def test_the_commands_named_exist() -> None:
+    commands = set(re.findall(r"manage\.py (\w+)", README))
+    # `test` is run by manage.py itself, so that it works before Django is installed.
+    assert commands - {"test"} <= set(get_commands())
+
+
+def test_the_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_nothing_is_left_to_be_filled_in() -> None:
+    assert "@@" not in README

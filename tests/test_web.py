@@ -1,0 +1,293 @@
+"""The pages: who may see them, and what their templates are given."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import AsyncClient, Client
+from django.utils import timezone
+
+from voiceapp.records import store
+from voiceapp.records.archive import archive_path, journal_path, recordings_folder
+from voiceapp.records.models import Assistant, Session
+from voiceapp.records.store import ItemRecord
+from voiceapp.web.models import SignInLink
+from voiceapp.web.signin import make_token, take_token
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def kept(user: User, *items: ItemRecord, ended: bool = True, recording: Path | None = None) -> UUID:
+    """Keep a session with these items."""
+
+    async def keep() -> UUID:
+        opened = await store.open_session(user_id=user.pk, assistant_slug=None, upstream="embedded")
+        for item in items:
+            store.writer().save_item(opened.session_id, item)
+        await store.writer().flush(opened.session_id)
+        if ended:
+            await store.close_session(
+                opened.session_id, reason="hung_up", expected=True, duration_ms=65_000, recording=recording
+            )
+        return opened.session_id
+
+    return async_to_sync(keep)()
+
+
+def said(name: str, role: str, text: str, **fields: Any) -> ItemRecord:
+    values: dict[str, Any] = {"previous_item_id": None, "raw": {}, **fields}
+    return ItemRecord(item_id=name, type="message", role=role, generated_text=text, **values)
+
+
+@pytest.fixture
+def page(client: Client, user: User) -> Client:
+    """A browser in which the user is signed in."""
+    client.force_login(user)
+    return client
+
+
+@pytest.mark.parametrize("address", ["/", "/sessions/", f"/sessions/{UUID(int=7)}/"])
+def test_strangers_are_sent_to_the_log_in_page(client: Client, address: str) -> None:
+    response = client.get(address)
+    assert response.status_code == 302
+    assert response.headers["Location"] == f"/login/?next={address}"
+
+
+def test_the_page_is_told_about_assistants_but_not_their_instructions(page: Client) -> None:
+    Assistant.objects.create(slug="phone", name="Phone", position=5, input_format="audio/pcmu",
+                             output_format="audio/pcma", turn_detection=None)  # fmt: skip
+    Assistant.objects.create(slug="off", name="Off", enabled=False)
+    response = page.get("/")
+    assert response.context["page_config"] == {
+        "socket": "/ws/voice/",
+        "assistants": [
+            {"slug": "assistant", "name": "Assistant", "input_format": "audio/pcm",
+             "output_format": "audio/pcm", "push_to_talk": False},
+            {"slug": "phone", "name": "Phone", "input_format": "audio/pcmu",
+             "output_format": "audio/pcma", "push_to_talk": True},
+        ],
+        "user": "ada",
+        "isAdmin": False,
+    }  # fmt: skip
+    assert b"attentive" not in response.content
+    assert "no-store" in response.headers["Cache-Control"]
+
+
+def test_no_page_holds_a_script_or_style_that_its_policy_forbids(page: Client, user: User) -> None:
+    session_id = kept(user, said("a", "user", "hello"))
+    for address in ("/", "/sessions/", f"/sessions/{session_id}/"):
+        text = page.get(address).content.decode()
+        assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:", text)
+        for script in re.findall(r"<script[^>]*>", text):
+            assert "src=" in script or 'type="application/json"' in script
+
+
+def test_recent_sessions_have_titles(page: Client, user: User) -> None:
+    kept(user)
+    kept(user, said("s", "system", "be kind"), said("a", "user", "word " * 40), said("b", "user", "later"))
+    kept(User.objects.create_user("eve"), said("a", "user", "a secret"))
+    recent = list(page.get("/").context["recent"])
+    assert [one.title for one in recent] == [("word " * 16).strip()[:79].rstrip() + "…", "Assistant"]
+    assert recent[0].duration == timedelta(seconds=65)
+    assert recent[0].started == recent[0].started_at
+
+
+def test_sessions_are_listed_in_pages(page: Client, user: User) -> None:
+    config = {"slug": "a", "name": "A"}
+    Session.objects.bulk_create(
+        Session(user=user, configuration=config, upstream="embedded", process="p", started_at=timezone.now())
+        for _ in range(60)
+    )
+    first, last = (
+        page.get("/sessions/").context["page_obj"],
+        page.get("/sessions/?page=3").context["page_obj"],
+    )
+    assert (len(first), len(last), first.paginator.count) == (25, 10, 60)
+    assert page.get("/sessions/?page=nonsense").status_code == 200
+
+
+def test_a_session_is_shown_in_order_with_what_was_heard(page: Client, user: User) -> None:
+    session_id = kept(
+        user,
+        said("answer", "assistant", "one two three four", previous_item_id="question", heard_text="one two",
+             cut_ms=700),
+        said("question", "user", "count", transcript_status="completed"),
+        said("mumble", "user", "", previous_item_id="answer", transcript_status="failed"),
+        said("late", "user", "", previous_item_id="mumble", transcript_status="pending"),
+        said("operator", "system", "the operator's own words"),
+        ItemRecord(item_id="call", previous_item_id="late", type="function_call",
+                   raw={"name": "clock", "arguments": "{}"}),
+    )  # fmt: skip
+    response = page.get(f"/sessions/{session_id}/")
+    lines = {line.item_id: line for line in response.context["items"]}
+    assert list(lines) == ["question", "answer", "mumble", "late", "call"]
+    answer = lines["answer"]
+    assert (answer.heard_text, answer.unheard_text, answer.cut_ms) == ("one two", " three four", 700)
+    assert [name for name, line in lines.items() if line.not_transcribed] == ["mumble", "late"]
+    assert lines["call"].text == "clock({})"
+    assert b"not transcribed" in response.content
+    assert b"own words" not in response.content
+
+
+def test_a_live_sessions_transcript_is_still_due(page: Client, user: User) -> None:
+    session_id = kept(user, said("a", "user", "", transcript_status="pending"), ended=False)
+    (line,) = page.get(f"/sessions/{session_id}/").context["items"]
+    assert (line.transcript_status, line.not_transcribed) == ("pending", False)
+
+
+def test_somebody_elses_session_is_not_found(page: Client) -> None:
+    session_id = kept(User.objects.create_user("eve"), said("a", "user", "a secret"))
+    assert page.get(f"/sessions/{session_id}/").status_code == 404
+    assert page.get(f"/sessions/{uuid4()}/").status_code == 404
+
+
+HOSTILE = "<script>alert(1)</script>\u202etxet\u202c\x00\x1b[31m =cmd|' /C calc'!A0 <b>"
+
+
+def test_what_was_said_is_inert(page: Client, user: User) -> None:
+    Assistant.objects.filter(slug="assistant").update(name=HOSTILE.replace("\0", ""))
+    session_id = kept(
+        user, said("a", "user", HOSTILE), said("b", "assistant", HOSTILE, heard_text=HOSTILE[:20])
+    )
+    for address in ("/", "/sessions/", f"/sessions/{session_id}/"):
+        text = page.get(address).content.decode()
+        assert "<script>alert" not in text
+        assert not set(text) & set("\u202e\u202c\x00\x1b")
+
+
+def test_a_link_signs_in_once(client: Client, user: User) -> None:
+    token = make_token(user)
+    assert token not in str(list(SignInLink.objects.values()))
+    first = client.get(f"/signin/{token}")
+    assert (first.status_code, first.headers["Location"]) == (302, "/")
+    assert client.session["_auth_user_id"] == str(user.pk)
+    # Whoever is signed in already may reload it.
+    assert client.get(f"/signin/{token}").headers["Location"] == "/"
+    other = Client()
+    answer = other.get(f"/signin/{token}", follow=True)
+    assert "_auth_user_id" not in other.session
+    assert answer.request["PATH_INFO"] == "/login/"
+    assert b"was used already" in answer.content
+
+
+def test_a_head_request_does_not_spend_a_link(client: Client, user: User) -> None:
+    token = make_token(user)
+    assert client.head(f"/signin/{token}").status_code == 405
+    assert take_token(token) == user
+
+
+def test_links_expire_and_are_replaced(user: User) -> None:
+    first = make_token(user)
+    second = make_token(user)
+    assert take_token(first) is None
+    SignInLink.objects.update(expires_at=timezone.now())
+    assert take_token(second) is None
+    inactive = make_token(user)
+    User.objects.update(is_active=False)
+    assert take_token(inactive) is None
+    assert take_token("nonsense\ud800") is None
+
+
+def test_logging_in_and_out(client: Client, user: User) -> None:
+    assert client.get("/login/").status_code == 200
+    wrong = client.post("/login/", {"username": "ada", "password": "wrong"})
+    assert wrong.context["form"].non_field_errors()
+    right = client.post("/login/?next=/sessions/", {"username": "ada", "password": "correct horse"})
+    assert right.headers["Location"] == "/sessions/"
+    assert client.post("/login/?next=//evil.example/").headers["Location"] == "/"
+    assert client.get("/logout/").status_code == 405
+    assert client.post("/logout/").headers["Location"] == "/login/"
+    assert client.get("/").status_code == 302
+
+
+def test_forms_of_other_sites_are_refused(user: User) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(user)
+    assert strict.post("/logout/").status_code == 403
+
+
+@pytest.fixture
+def recording(user: User) -> tuple[UUID, bytes]:
+    """A session with a recording of 200,000 different bytes."""
+    folder = recordings_folder(settings.VOICE.data_dir)
+    folder.mkdir(exist_ok=True)
+    session_id = kept(user, recording=folder / "x.flac")
+    path = archive_path(folder, session_id)
+    Session.objects.filter(id=session_id).update(recording=str(path.relative_to(settings.VOICE.data_dir)))
+    data = bytes(range(250)) * 800
+    path.write_bytes(data)
+    return session_id, data
+
+
+async def fetched(client: AsyncClient, session_id: UUID, **headers: str) -> tuple[Any, bytes]:
+    response: Any = await client.get(f"/sessions/{session_id}/recording.flac", headers=headers)
+    body = b"".join([piece async for piece in response]) if response.streaming else response.content
+    return response, body
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "part"),
+    [
+        ("", 200, slice(0, None)),
+        ("bytes=0-", 206, slice(0, None)),
+        ("bytes=100000-100009", 206, slice(100_000, 100_010)),
+        ("bytes=199990-999999", 206, slice(199_990, None)),
+        ("bytes=-10", 206, slice(-10, None)),
+        ("bytes=0-1,5-6", 200, slice(0, None)),
+        ("bytes=200000-", 416, slice(0, 0)),
+        ("bytes=9-3", 416, slice(0, 0)),
+    ],
+)
+async def test_a_recording_is_sent_in_the_part_that_was_asked_for(
+    async_client: AsyncClient, user: User, recording: tuple[UUID, bytes], asked: str, status: int, part: slice
+) -> None:
+    session_id, data = recording
+    await async_client.aforce_login(user)
+    response, body = await fetched(async_client, session_id, **({"Range": asked} if asked else {}))
+    assert (response.status_code, body) == (status, data[part])
+    if status == 206:
+        start, stop, _ = part.indices(len(data))
+        assert response.headers["Content-Range"] == f"bytes {start}-{stop - 1}/{len(data)}"
+    if status != 416:
+        assert response.headers["Content-Length"] == str(len(body))
+        assert response.headers["Content-Type"] == "audio/flac"
+
+
+async def test_who_may_hear_a_recording(async_client: AsyncClient, recording: tuple[UUID, bytes]) -> None:
+    session_id, _ = recording
+    assert (await fetched(async_client, session_id))[0].status_code == 404
+    for name, flags, status in (
+        ("eve", {}, 404),
+        ("clerk", {"is_staff": True}, 404),
+        ("root", {"is_staff": True, "is_superuser": True}, 200),
+    ):
+        await async_client.aforce_login(await User.objects.acreate(username=name, **flags))
+        assert (await fetched(async_client, session_id))[0].status_code == status
+
+
+async def test_a_recording_that_is_not_ready(
+    async_client: AsyncClient, user: User, recording: tuple[UUID, bytes]
+) -> None:
+    session_id, _ = recording
+    folder = recordings_folder(settings.VOICE.data_dir)
+    archive_path(folder, session_id).unlink()
+    await async_client.aforce_login(user)
+    assert (await fetched(async_client, session_id))[0].status_code == 404
+    from voiceapp.audio.formats import AudioFormat
+    from voiceapp.records.journal import Journal
+
+    journal = Journal(journal_path(folder, session_id, "user"), AudioFormat.PCM16)
+    journal.write(0, bytes(4800))
+    journal.close()
+    response, _ = await fetched(async_client, session_id)
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
+    await Session.objects.aupdate(recording="../secret_key")
+    assert (await fetched(async_client, session_id))[0].status_code == 404

@@ -1,0 +1,20 @@
+"""Text of strangers made safe to show among text of ours."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# Control characters but tab and newline, and the marks that turn the direction of what follows. Marks that
+# only say the direction of a neighbour (U+200E, U+200F, U+061C) stay: Arabic and Hebrew need them.
+_UNSAFE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]"
+)
+
+
+def inert(text: str) -> str:
+    """Return ``text`` with each character that could act on its surroundings shown as U+FFFD.
+
+    Markup is not touched: that is the template's business.
+    """
+    return _UNSAFE.sub("\ufffd", text.replace("\r\n", "\n"))

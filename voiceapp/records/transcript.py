@@ -1,0 +1,83 @@
+"""A kept session as lines to read, in the conversation's order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from voiceapp.records.entries import in_order
+from voiceapp.records.inert import inert
+from voiceapp.records.models import Item, Session
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One item as it is shown. All text is inert but for markup.
+
+    ``text`` is everything that was said; where the answer was interrupted, ``heard_text`` and
+    ``unheard_text`` are its two parts and ``cut_ms`` is when, else they are ``None``, ``""`` and ``None``.
+    ``kind`` is the item's type: ``message``, ``function_call``, ``function_call_output`` and so on.
+    ``not_transcribed``: speech that no words are known of, though words were due.
+    """
+
+    item_id: str
+    kind: str
+    role: str
+    text: str
+    heard_text: str | None
+    unheard_text: str
+    cut_ms: int | None
+    transcript_status: str
+    not_transcribed: bool
+    modality: str
+    status: str
+    started_ms: int
+
+
+def lines(session: Session, *, system: bool = False) -> list[Line]:
+    """Return a session's lines; those of the operator (role ``system``) only where ``system`` is true."""
+    over = session.ended_at is not None
+    items: Iterable[Item] = in_order(session.items.order_by("id"))
+    return [_line(item, over) for item in items if system or item.role != "system"]
+
+
+def _line(item: Item, over: bool) -> Line:
+    text = inert(item.generated_text or _text_of(item.type, item.raw))
+    heard = None if item.heard_text is None else inert(item.heard_text)
+    # A transcript that is still due when the session is over never comes.
+    failed = item.transcript_status == "failed" or (over and item.transcript_status == "pending")
+    return Line(
+        item_id=item.item_id,
+        kind=item.type,
+        role=item.role,
+        text=text,
+        heard_text=heard,
+        unheard_text=_rest(text, heard),
+        cut_ms=item.cut_ms,
+        transcript_status="failed" if failed else item.transcript_status,
+        not_transcribed=failed and not text,
+        modality=item.modality,
+        status=item.status,
+        started_ms=item.started_ms,
+    )
+
+
+def _rest(text: str, heard: str | None) -> str:
+    if heard is None:
+        return ""
+    return text[len(heard) :] if text.startswith(heard) else text
+
+
+def _text_of(kind: str, raw: Any) -> str:
+    """Return what a tool's item says, which is not speech and so not in ``generated_text``."""
+    if not isinstance(raw, dict):
+        return ""
+    if kind in ("function_call", "mcp_call"):
+        return f"{raw.get('name', '')}({_plain(raw.get('arguments', ''))})"
+    return _plain(raw.get("output", "")) if kind == "function_call_output" else ""
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,126 @@
+"""``manage.py talk``: talk with the running server from a shell."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from argparse import ArgumentParser
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
+from django.contrib.sessions.backends.db import SessionStore
+from django.core.management.base import BaseCommand, CommandError
+
+from voiceapp.errors import VoiceAppError
+from voiceapp.web.server import read_server_file
+from voiceapp.web.talk import Talk
+
+USERNAME = "talk"
+
+
+class Command(BaseCommand):
+    """Sign in as a user of its own and hold one conversation."""
+
+    help = (
+        "Talk with the running server: play it a sound file in real time, or type. "
+        "Prints both sides and the timing of every turn."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("file", nargs="?", type=Path, help="sound file to say (WAV, FLAC, Ogg, MP3 …)")
+        parser.add_argument("--text", action="append", default=[], help="text to type; may be repeated")
+        parser.add_argument("--out", type=Path, help="write the answers to this WAV file")
+        parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+        parser.add_argument("--assistant", help="talk with this assistant (its slug)")
+        parser.add_argument(
+            "--url",
+            help="the server's address, or a sign-in link of it; default: the server on this data folder",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Talk. Exits with 1 where no answer came."""
+        file: Path | None = options["file"]
+        if file is None and not options["text"]:
+            raise CommandError("Give a sound file, or --text, or both.")
+        if file is not None and not file.is_file():
+            raise CommandError(f"There is no file {file}.")
+        url = options["url"] or read_server_file(settings.VOICE.data_dir)
+        if url is None:
+            raise CommandError("No server runs on this data folder. Start one: python3 manage.py up")
+        cookie = cookie_by_link(url) if "/signin/" in url else cookie_of_own_user()
+        address = urlsplit(url)
+        quiet = options["json"]
+        talk = Talk(lambda line: None if quiet else self.stdout.write(line))
+        try:
+            asyncio.run(
+                talk.run(
+                    f"{address.scheme}://{address.netloc}",
+                    cookie,
+                    file=file,
+                    texts=options["text"],
+                    assistant=options["assistant"],
+                )
+            )
+        except* VoiceAppError as errors:
+            raise CommandError(str(errors.exceptions[0])) from errors
+        except* KeyboardInterrupt:
+            raise CommandError("Interrupted.") from None
+        self._finish(talk, options["out"], as_json=quiet)
+
+    def _finish(self, talk: Talk, out: Path | None, *, as_json: bool) -> None:
+        if out is not None:
+            out.write_bytes(talk.reply_wav())
+        turns = [turn.public() for turn in talk.turns]
+        if as_json:
+            result = {
+                "session_id": talk.session_id,
+                "ended": talk.ended.get("reason"),
+                "turns": turns,
+                "reply_ms": talk.reply_ms(),
+                "notices": [notice["code"] for notice in talk.notices],
+            }
+            self.stdout.write(json.dumps(result, ensure_ascii=False))
+        else:
+            for number, turn in enumerate(talk.turns, 1):
+                if turn.first_audio_ms is not None:
+                    whole = turn.from_last_word_ms
+                    self.stdout.write(
+                        f"Turn {number}: first audio after {turn.first_audio_ms} ms"
+                        + (f", {whole} ms after the last word" if whole is not None else "")
+                    )
+        if not any(turn["assistant"] for turn in turns):
+            raise CommandError(talk.ended.get("message") or "No answer came.")
+
+
+def cookie_of_own_user() -> str:
+    """Sign the user ``talk`` in through the database; return the cookie."""
+    user, _ = get_user_model().objects.get_or_create(username=USERNAME)
+    if not user.password:
+        user.set_unusable_password()
+        user.save()
+    login = SessionStore()
+    login[SESSION_KEY] = str(user.pk)
+    login[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    login[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    login.set_expiry(3600)
+    login.create()
+    return f"{settings.SESSION_COOKIE_NAME}={login.session_key}"
+
+
+def cookie_by_link(link: str) -> str:
+    """Use a one-time sign-in link; return the cookies that it gave."""
+    cookies = CookieJar()
+    try:
+        urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies)).open(link, timeout=10)
+    except (urllib.error.URLError, OSError) as error:
+        raise CommandError(f"The sign-in link does not work ({error}).") from error
+    if not len(cookies):
+        raise CommandError("The sign-in link does not work any more.")
+    return "; ".join(f"{cookie.name}={cookie.value}" for cookie in cookies)

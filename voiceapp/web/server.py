@@ -1,0 +1,133 @@
+"""The server of ``up``: Uvicorn on a socket that is known to be free, and a note of where it listens."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import json
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+from django.conf import settings
+from django.core.management import CommandError
+
+from voiceapp.signals import server_stopping
+
+SERVER_FILE: Final = "server.json"
+"""In the data folder: ``{"url": "http://127.0.0.1:8000", "pid": 123}`` while a server runs."""
+_GRACE_S: Final = 20
+
+
+class Server(uvicorn.Server):
+    """Serves ``voiceapp.asgi``; calls ``ready`` when the socket listens and the app has started."""
+
+    def __init__(self, url: str, ready: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                "voiceapp.asgi:application",
+                loop="asyncio" if sys.platform == "win32" else "uvloop",
+                ws="websockets-sansio",
+                # Audio does not compress; trying costs a third of the CPU.
+                ws_per_message_deflate=False,
+                lifespan="on",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=_GRACE_S,
+            )
+        )
+        self._url = url
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen, then tell."""
+        await super().startup(sockets)
+        if self.started and not self.should_exit:
+            write_server_file(settings.VOICE.data_dir, self._url)
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Remove the note first: whoever reads it would find nobody. Then let live sessions say goodbye.
+
+        Uvicorn would close their sockets before the application is told that it stops.
+        """
+        remove_server_file(settings.VOICE.data_dir)
+        await server_stopping.asend(type(self))
+        await super().shutdown(sockets)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raises ``CommandError`` with a sentence that says what to do."""
+    if not 0 <= port <= 65_535:
+        raise CommandError(f"{port} is not a port: choose one from 0 to 65535.")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=2048)
+    except socket.gaierror:
+        raise CommandError(f"{host} is not an address of this machine.") from None
+    except OSError as error:
+        raise CommandError(_why(error, host, port)) from None
+
+
+def _why(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} of {host} is taken by another program. Choose another: --port {port + 1}"
+    if error.errno == errno.EACCES:
+        return f"This user may not listen on port {port}. Choose one above 1023: --port 8000"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{host} is not an address of this machine."
+    return f"Cannot listen on port {port} of {host}: {error.strerror}."
+
+
+def address_for_people(listener: socket.socket, *, https: bool) -> str:
+    """Return the URL at which a browser on this machine finds ``listener``."""
+    host, port = listener.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = "127.0.0.1"
+    name = f"[{host}]" if ":" in host else host
+    return f"{'https' if https else 'http'}://{name}:{port}"
+
+
+def write_server_file(data_dir: Path, url: str) -> None:
+    """Note where this process serves, for commands of the same user."""
+    draft = data_dir / f".{SERVER_FILE}.{secrets.token_hex(4)}"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump({"url": url, "pid": os.getpid()}, file)
+    draft.replace(data_dir / SERVER_FILE)
+
+
+def read_server_file(data_dir: Path) -> str | None:
+    """Return the URL of the server that runs on this data folder, or ``None``; it may have died since."""
+    try:
+        return str(json.loads((data_dir / SERVER_FILE).read_text())["url"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def remove_server_file(data_dir: Path) -> None:
+    """Remove the note, unless it is another server's by now."""
+    path = data_dir / SERVER_FILE
+    try:
+        if json.loads(path.read_text())["pid"] == os.getpid():
+            path.unlink()
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+
+
+def allow_many_files() -> None:
+    """Raise the limit of open files: a session needs two sockets and two journals."""
+    if sys.platform != "win32":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+        if soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,40 @@
+"""One-time sign-in links, such as ``up`` prints."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+from typing import Final
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from voiceapp.web.models import SignInLink
+
+LIFETIME: Final = timedelta(hours=24)
+"""Long enough for a server that is started in the evening and opened in the morning."""
+
+
+def make_token(user: User) -> str:
+    """Return a token that signs ``user`` in once; earlier ones of the same user stop working."""
+    token = secrets.token_urlsafe(32)
+    SignInLink.objects.filter(user=user).delete()
+    SignInLink.objects.create(digest=_digest(token), user=user, expires_at=timezone.now() + LIFETIME)
+    return token
+
+
+def take_token(token: str) -> User | None:
+    """Return the user whom the token signs in and spend it; ``None`` where it is unknown, spent or old."""
+    link = SignInLink.objects.filter(digest=_digest(token)).select_related("user").first()
+    if link is None:
+        return None
+    # Of two requests at once, one deletes the row.
+    taken, _ = SignInLink.objects.filter(pk=link.pk).delete()
+    if not taken or link.expires_at <= timezone.now() or not link.user.is_active:
+        return None
+    return link.user
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,129 @@
+"""The pages. Templates live in ``templates/voiceapp``; each docstring names what its template is given."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.contrib.auth.views import LoginView
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_safe
+
+from voiceapp.config import AssistantConfig
+from voiceapp.records.models import Session, Sessions
+from voiceapp.records.store import assistants_offered
+from voiceapp.records.transcript import lines
+from voiceapp.web.signin import take_token
+
+SOCKET_PATH: Final = "/ws/voice/"
+RECENT: Final = 8
+PAGE: Final = 25
+_SPENT_LINK: Final = "link=spent"
+
+
+@login_required
+@never_cache
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """Show the page to talk on, ``index.html``.
+
+    ``page_config``: the dictionary for the page's script (socket, assistants, user, isAdmin).
+    ``recent``: the user's last sessions, each with ``id``, ``title``, ``started``, ``duration``.
+    """
+    user = _user(request)
+    config = {
+        "socket": SOCKET_PATH,
+        "assistants": [_offer(assistant) for assistant in assistants_offered()],
+        "user": user.get_username(),
+        "isAdmin": user.is_staff,
+    }
+    recent = _own_sessions(user).with_first_words()[:RECENT]
+    return render(request, "voiceapp/index.html", {"page_config": config, "recent": recent})
+
+
+def _offer(assistant: AssistantConfig) -> dict[str, Any]:
+    return {
+        "slug": assistant.slug,
+        "name": assistant.name,
+        "input_format": assistant.input_format.value,
+        "output_format": assistant.output_format.value,
+        "push_to_talk": assistant.turn_detection is None,
+    }
+
+
+@login_required
+@never_cache
+@require_safe
+def sessions(request: HttpRequest) -> HttpResponse:
+    """List the user's own past sessions, ``sessions.html``.
+
+    ``page_obj``: a page (``?page=2``) of sessions, each with ``id``, ``title``, ``started_at``,
+    ``duration``, ``item_count``, ``ended_at`` (``None`` while it lives).
+    """
+    paginator = Paginator(_own_sessions(_user(request)).with_first_words(), PAGE)
+    page = paginator.get_page(request.GET.get("page"))
+    return render(request, "voiceapp/sessions.html", {"page_obj": page})
+
+
+@login_required
+@never_cache
+@require_safe
+def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Show one of the user's sessions as text, ``session.html``; somebody else's is not found.
+
+    ``session``: as in the list. ``items``: ``voiceapp.records.transcript.Line`` in order, each with
+    ``role``, ``text``, ``heard_text``, ``unheard_text``, ``cut_ms``, ``transcript_status``, ``kind``,
+    ``not_transcribed``.
+    """
+    kept = _own_sessions(_user(request)).with_first_words().filter(id=session_id).first()
+    if kept is None:
+        raise Http404
+    return render(request, "voiceapp/session.html", {"session": kept, "items": lines(kept)})
+
+
+@never_cache
+@require_GET
+def sign_in(request: HttpRequest, token: str) -> HttpResponse:
+    """Spend a one-time link and open the page; a spent one leads to the log-in page, which says so."""
+    user = take_token(token)
+    if user is not None:
+        login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    elif not request.user.is_authenticated:
+        return redirect(f"{reverse('login')}?{_SPENT_LINK}")
+    return redirect("index")
+
+
+class LogIn(LoginView):
+    """The log-in page, ``login.html``: ``form`` (username, password, ``non_field_errors``) and ``next``."""
+
+    template_name = "voiceapp/login.html"
+    redirect_authenticated_user = True
+
+    def get_form(self, form_class: type[AuthenticationForm] | None = None) -> AuthenticationForm:
+        """Say why a one-time link led here."""
+        form = super().get_form(form_class)
+        if not form.is_bound and self.request.META["QUERY_STRING"] == _SPENT_LINK:
+            form.full_clean()
+            form.cleaned_data = {}
+            form.add_error(None, "This sign-in link was used already or is too old. Start the server again "
+                                 "for a new one, or sign in with a password.")  # fmt: skip
+        return form
+
+
+def _user(request: HttpRequest) -> User:
+    user: AbstractBaseUser | AnonymousUser = request.user
+    if not isinstance(user, User):
+        raise Http404
+    return user
+
+
+def _own_sessions(user: User) -> Sessions:
+    return Session.objects.filter(user=user)
