@@ -13,6 +13,7 @@ from voiceapp.engine import checks
 from voiceapp.engine.actions import (
     Action,
     Close,
+    EndIdle,
     ForgetTurn,
     Hear,
     Listen,
@@ -204,6 +205,7 @@ class EngineSession:
         if turns is not None and detected_ms > self._buffer.start_ms and self._turn_item_id is None:
             self._turn_item_id = self._new_id("item")
             self._turn_start_ms = audio_start_ms
+            self._out.append(EndIdle())
             self._emit(
                 ev.InputAudioBufferSpeechStarted, audio_start_ms=audio_start_ms, item_id=self._turn_item_id
             )
@@ -220,6 +222,26 @@ class EngineSession:
         self._emit(ev.InputAudioBufferSpeechStopped, audio_end_ms=audio_end_ms, item_id=item_id)
         audio = self._buffer.take(self._turn_start_ms, audio_end_ms)
         self._add_user_audio(item_id, audio, self._turn_start_ms, audio_end_ms)
+        if turns.create_response:
+            self._responder.answer_turn()
+        return self._take()
+
+    def idle(self) -> list[Action]:
+        """The user has said nothing for ``idle_timeout_ms`` after the last answer: speak to them again."""
+        turns = self._config.turns
+        if turns is None or turns.idle_timeout_ms is None or self._turn_item_id or self._responder.busy:
+            return self._take()
+        end_ms = self._buffer.end_ms
+        start_ms = max(self._buffer.start_ms, end_ms - turns.idle_timeout_ms)
+        item_id = self._new_id("item")
+        self._emit(
+            ev.InputAudioBufferTimeoutTriggered,
+            audio_start_ms=round(start_ms),
+            audio_end_ms=round(end_ms),
+            item_id=item_id,
+        )
+        self._add_user_audio(item_id, self._buffer.take(start_ms, end_ms), start_ms, end_ms)
+        self._out.append(ForgetTurn(round(end_ms)))
         if turns.create_response:
             self._responder.answer_turn()
         return self._take()
