@@ -135,8 +135,6 @@ class EngineSession:
                 raise checks.invalid_value(kind, _CLIENT_TYPES, "type")
 
     def _update(self, change: Object) -> None:
-        if "audio" in change and self._turn_item_id is not None:
-            self._check_format_is_free(change)
         before = (self._config.input_format, self._config.turns)
         self._config.update(change, audio_was_spoken=self._conversation.has_spoken())
         after = (self._config.input_format, self._config.turns)
@@ -146,20 +144,6 @@ class EngineSession:
                 self._turn_item_id = None
             self._out.append(Listen(*after))
         self._emit(ev.SessionUpdated, session=self._config.snapshot())
-
-    def _check_format_is_free(self, change: Object) -> None:
-        """Refuse nothing but a format change in the middle of somebody's sentence."""
-        audio = change["audio"]
-        part = audio.get("input") if isinstance(audio, dict) else None
-        wanted = part.get("format") if isinstance(part, dict) else None
-        if wanted is not None and checks.audio_format(wanted, "session.audio.input.format") != (
-            self._config.input_format.to_ga()
-        ):
-            raise checks.refuse(
-                "invalid_value",
-                "Cannot update the input audio format while the user is speaking.",
-                "session.audio.input.format",
-            )
 
     # -- input audio ------------------------------------------------------------------------------------
 
