@@ -10,6 +10,7 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session as LoginSession
+from django.db import close_old_connections
 from django.dispatch import receiver
 from django.utils import timezone
 
@@ -122,10 +123,15 @@ def _signed_out(logins: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
     """Return those logins that are over: signed out, expired, or of a user who may no longer sign in."""
     asked = set(logins)
     keys = {key for _, key in asked}
-    live = LoginSession.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
-    known = set(live.values_list("session_key", flat=True))
-    users = get_user_model().objects.filter(pk__in={user_id for user_id, _ in asked}, is_active=True)
-    active = set(users.values_list("pk", flat=True))
+    close_old_connections()
+    try:
+        live = LoginSession.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+        known = set(live.values_list("session_key", flat=True))
+        users = get_user_model().objects.filter(pk__in={user_id for user_id, _ in asked}, is_active=True)
+        active = set(users.values_list("pk", flat=True))
+    finally:
+        # The thread is any of a pool's, each of which would keep a connection of its own.
+        close_old_connections()
     return {(user_id, key) for user_id, key in asked if key not in known or user_id not in active}
 
 
