@@ -9,7 +9,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 import websockets
@@ -20,6 +20,13 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.consumer import realtime_socket
 
 TIMEOUT_S = 30
+
+
+class Addressed(Protocol):
+    """A server that is running."""
+
+    @property
+    def address(self) -> str: ...
 
 
 class EngineServer(uvicorn.Server):
@@ -80,14 +87,18 @@ class RealtimeClient:
         await self.send("session.update", session={"type": "realtime", **session})
         return await self.until("session.updated")
 
+    async def until_any(self) -> dict[str, Any]:
+        """Return the next event."""
+        event: dict[str, Any] = json.loads(await self.connection.recv())
+        self.events.append(event)
+        return event
+
     async def until(self, *kinds: str) -> dict[str, Any]:
         """Read on until one of ``kinds`` comes; return it."""
         async with asyncio.timeout(TIMEOUT_S):
-            while True:
-                event: dict[str, Any] = json.loads(await self.connection.recv())
-                self.events.append(event)
-                if event["type"] in kinds:
-                    return event
+            while (event := await self.until_any())["type"] not in kinds:
+                pass
+        return event
 
     async def say(self, text: str) -> None:
         item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
@@ -121,11 +132,11 @@ class RealtimeClient:
 
 
 @asynccontextmanager
-async def connect(server: EngineServer, path: str = GA, **options: Any) -> AsyncIterator[RealtimeClient]:
+async def connect(server: Addressed, path: str = GA, **options: Any) -> AsyncIterator[RealtimeClient]:
     """Connect with the engine's key and read ``session.created``."""
     options.setdefault("additional_headers", {"api-key": settings.VOICE.engine_api_key})
     async with websockets.connect(
-        server.address + path, max_size=None, max_queue=None, compression=None, **options
+        server.address + path, max_size=None, compression=None, **{"max_queue": None, **options}
     ) as connection:
         client = RealtimeClient(connection)
         client.events.append(json.loads(await connection.recv()))

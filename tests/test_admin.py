@@ -163,7 +163,7 @@ def test_strangers_words_are_inert(admin_client: Client, user: User) -> None:
 
 FORM = {
     "name": "Phone", "slug": "phone", "enabled": "on", "position": "1", "instructions": "Be kind.",
-    "greeting": "", "voice": "", "tools": "", "max_output_tokens": "", "input_format": "audio/pcmu",
+    "voice": "", "max_output_tokens": "", "input_format": "audio/pcmu",
     "output_format": "audio/pcma", "turn_detection": '{"type": "server_vad", "silence_duration_ms": 400}',
     "transcription": '{"language": "en"}',
 }  # fmt: skip
@@ -176,7 +176,6 @@ def test_an_assistant_is_made_in_the_admin(admin_client: Client) -> None:
     assert config.input_format.value == "audio/pcmu"
     assert config.turn_detection == {"type": "server_vad", "silence_duration_ms": 400}
     assert config.transcription == {"language": "en"}
-    assert config.tools == ()
     assert admin_client.get("/admin/records/assistant/").status_code == 200
 
 
@@ -204,9 +203,6 @@ def test_empty_fields_mean_push_to_talk_and_no_captions(admin_client: Client) ->
         ("turn_detection", '{"type": "semantic_vad", "eagerness": "wild"}'),
         ("transcription", '{"modell": "x"}'),
         ("transcription", "[1]"),
-        ("tools", '{"a": 1}'),
-        ("tools", '["clock", "clock"]'),
-        ("tools", "[1]"),
         ("input_format", "audio/mp3"),
         ("max_output_tokens", "0"),
         ("max_output_tokens", "5000"),

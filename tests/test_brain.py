@@ -169,11 +169,11 @@ def test_it_says_plainly_what_it_cannot_do(said: str, reason: str) -> None:
     assert "not a language model" in reply
 
 
-def test_it_does_not_explain_itself_at_length_twice() -> None:
+def test_it_does_not_explain_itself_twice() -> None:
     first = answer("Why is the sky blue?")
-    assert (
-        len(answer("Why is the sky blue?", Said("assistant", first), "Why is grass green?")) < len(first) / 2
-    )
+    assert "not a language model" in first
+    again = answer("Why is the sky blue?", Said("assistant", first), "Why is grass green?")
+    assert "not a language model" not in again
 
 
 def test_silence_is_asked_about() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,7 @@ from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.pcm import level_dbfs
 from voiceapp.engine import models
+from voiceapp.engine.connection import Connection
 from voiceapp.engine.weights import ModelError
 
 TRANSCRIPTION = "conversation.item.input_audio_transcription"
@@ -382,3 +384,42 @@ async def test_several_people_talk_at_once(server: EngineServer) -> None:
     said = await asyncio.gather(*(talk(name) for name in names))
     for name, transcript in zip(names, said, strict=True):
         assert word_errors(words_of(name), transcript) <= 1
+
+
+async def test_a_client_that_vanishes_in_mid_answer_leaves_nothing_behind(
+    server: EngineServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    tasks = _engine_tasks()
+    async with connect(server) as client:
+        await client.say("Tell me a story")
+        await client.send("response.create")
+        await client.until("response.output_audio.delta")
+        client.connection.transport.abort()
+    for _ in range(500):
+        if _engine_tasks() <= tasks:
+            break
+        await asyncio.sleep(0.01)
+    assert _engine_tasks() <= tasks
+    assert not [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
+
+
+def _engine_tasks() -> int:
+    """Count the connections that are alive anywhere in this process."""
+    gc.collect()
+    return sum(type(thing) is Connection for thing in gc.get_objects())
+
+
+async def test_a_client_that_does_not_read_is_not_given_everything(server: EngineServer) -> None:
+    async with connect(server, max_queue=1) as client:
+        await client.update(output_modalities=["text"])
+        transport = client.connection.transport
+        transport.pause_reading()
+        text = "word " * 20_000
+        for _ in range(400):
+            await client.say(f"Repeat after me: {text}")
+        transport.resume_reading()
+        with pytest.raises(websockets.ConnectionClosed) as caught:
+            while True:
+                await client.until_any()
+        assert caught.value.rcvd is not None
+        assert caught.value.rcvd.code == 4014

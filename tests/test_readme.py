@@ -26,7 +26,9 @@ def row(setting: Setting) -> str:
 
 
 def test_the_table_of_settings_is_the_tables_own() -> None:
-    rows = [line for line in README.splitlines() if line.startswith(("| `VOICEAPP_", "| `AZURE_", "| `DATABASE_"))]
+    rows = [
+        line for line in README.splitlines() if line.startswith(("| `VOICEAPP_", "| `AZURE_", "| `DATABASE_"))
+    ]
     assert rows == [row(setting) for setting in SETTINGS]
 
 

@@ -141,7 +141,7 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(monkeypatch: p
     assert missing_extras(settings.VOICE) == []
     found = missing_extras(_with(azure_endpoint="https://a.openai.azure.com"))
     assert [(name, hint) for name, _, hint in found] == [
-        ("AZURE_OPENAI_API_KEY", "Run: pip install 'voiceapp[azure]'")
+        ("AZURE_OPENAI_API_KEY", "Run: pip install 'azure-identity'")
     ]
     assert missing_extras(_with(azure_endpoint="https://a.openai.azure.com", azure_api_key="k")) == []
 

@@ -42,7 +42,7 @@ SETTINGS: tuple[Setting, ...] = (
             "Empty: the embedded engine answers."),
     Setting("AZURE_OPENAI_API_KEY", "azure_api_key", str, "",
             "Key of the resource. Empty with an endpoint: Microsoft Entra ID signs in "
-            "(`pip install voiceapp[azure]`).", secret=True),
+            "(`pip install azure-identity`).", secret=True),
     Setting("AZURE_OPENAI_DEPLOYMENT", "azure_deployment", str, "",
             "Name of the realtime deployment, such as `gpt-realtime`."),
     Setting("AZURE_OPENAI_API_VERSION", "azure_api_version", str, "",
@@ -89,8 +89,6 @@ SETTINGS: tuple[Setting, ...] = (
             "The site is reached over HTTPS only: secure cookies and strict transport security."),
     Setting("DATABASE_URL", "database_url", str, "",
             "`postgres://USER:PASSWORD@HOST:PORT/NAME`. Empty: SQLite in the data folder.", secret=True),
-    Setting("VOICEAPP_REDIS_URL", "redis_url", str, "",
-            "Redis for control messages between several processes. Empty: one process."),
 )  # fmt: skip
 
 
@@ -131,7 +129,6 @@ class VoiceConfig:
     debug: bool
     https: bool
     database_url: str = field(repr=False)
-    redis_url: str
 
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> VoiceConfig:
@@ -273,5 +270,3 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     turn_detection: dict[str, Any] | None = msgspec.field(default_factory=lambda: {"type": "server_vad"})
     transcription: dict[str, Any] | None = msgspec.field(default_factory=dict)
     max_output_tokens: int | None = None
-    tools: tuple[str, ...] = ()
-    greeting: str = ""

@@ -97,16 +97,6 @@ except ConfigurationError as _error:
     DATABASES = {"default": database("", VOICE.data_dir)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# The pub/sub layer outlives a restart of Redis; the other one drops live sockets with it.
-CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
-    "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [VOICE.redis_url]},
-    }
-    if VOICE.redis_url
-    else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
-}
-
 STATIC_URL = "/static/"
 STATIC_ROOT = VOICE.data_dir / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]

@@ -223,6 +223,7 @@ export class Call {
   #act(event) {
     switch (event.type) {
       case 'session.ready': this.#agree(event); break;
+      case 'notice': if (event.level === 'error') this.lastWords = event.message; break;
       case 'session.ended': this.lastWords = String(event.message ?? ''); break;
       case 'session.renewed': this.clock.restart(); break;
       case 'audio.item': this.player?.announce(event.index, event.item_id, event.content_index ?? 0); break;
@@ -342,6 +343,7 @@ export class Call {
    */
   #over(code, reason) {
     const sentence = this.lastWords || (/\s/.test(reason) ? reason : '');
+    const began = this.socket?.sessionId !== '';
     this.socket = null;
     this.microphone?.close();
     this.microphone = null;
@@ -351,7 +353,7 @@ export class Call {
     this.host = null;
     this.level = 0;
     clearTimeout(this.awaitTimer);
-    this.dispatch({ type: 'local.over', failed: code !== 4000, ending: closeInWords(code, sentence) });
+    this.dispatch({ type: 'local.over', failed: code !== 4000, ending: closeInWords(code, sentence, began) });
   }
 
   /**

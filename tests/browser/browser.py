@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import soundfile
 from numpy.typing import NDArray
-from playwright.sync_api import Page, Playwright
+from playwright.sync_api import Browser, Page, Playwright
 
 HERE = Path(__file__).resolve().parent
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
@@ -27,6 +27,7 @@ FLAGS = [
     "--autoplay-policy=no-user-gesture-required",
 ]
 Samples = NDArray[np.float32]
+_shared: dict[str, Browser] = {}
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,9 @@ def open_page(
     **context_options: Any,
 ) -> Iterator[Page]:
     """Open ``url`` in a browser of its own; a fault on the page fails the test when the page is closed."""
-    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags])
+    browser, own = _browser(playwright, flags)
+    context = browser.new_context(**context_options)
     try:
-        context = browser.new_context(**context_options)
         page = context.new_page()
         faults: list[str] = []
         page.on("pageerror", lambda error: faults.append(f"{error}\n{error.stack}"))
@@ -81,7 +82,29 @@ def open_page(
         assert not faults, faults
         assert not (broken := page.evaluate("window.tap.policy")), broken
     finally:
-        browser.close()
+        context.close()
+        if own:
+            browser.close()
+
+
+def _browser(playwright: Playwright, flags: list[str]) -> tuple[Browser, bool]:
+    """Return a browser with these flags, and whether it is the caller's own.
+
+    One without a microphone's file is shared by the tests, each in a context of its own; a file is played
+    from the browser's start.
+    """
+    if any(flag.startswith("--use-file-for-fake-audio") for flag in flags):
+        return playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags]), True
+    key = " ".join(flags)
+    if key not in _shared:
+        _shared[key] = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags])
+    return _shared[key], False
+
+
+def close_shared() -> None:
+    """Close the browsers that tests shared."""
+    while _shared:
+        _shared.popitem()[1].close()
 
 
 def heard(page: Page) -> Heard:

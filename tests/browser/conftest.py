@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Playwright, sync_playwright
 
-from tests.browser.browser import CHROMIUM
+from tests.browser.browser import CHROMIUM, close_shared
 from tests.browser.scripted import ROOT, ScriptedServer
 
 if not settings.configured and not os.environ.get("DJANGO_SETTINGS_MODULE"):
@@ -24,6 +24,7 @@ def playwright() -> Iterator[Playwright]:
         pytest.skip(f"no Chromium at {CHROMIUM}")
     with sync_playwright() as driver:
         yield driver
+        close_shared()
 
 
 @pytest.fixture

@@ -289,19 +289,34 @@ def test_a_broken_line_is_resumed_without_loss(playwright: Playwright, server: S
         assert sent > 0
 
 
-@pytest.mark.parametrize("code", [4001, 4003, 4004, 4008, 4009, 4010, 4011, 4012, 4013, 4015, 4016, 4017])
-def test_a_close_is_told_in_words(playwright: Playwright, server: ScriptedServer, code: int) -> None:
+def test_every_close_is_told_in_words_and_leads_on(playwright: Playwright, server: ScriptedServer) -> None:
+    titles = set()
+    codes = [4001, 4003, 4004, 4008, 4009, 4010, 4011, 4012, 4013, 4015, 4016, 4017]
     with open_page(playwright, server.url, flags=FAKE) as page:
-        link = _start(page, server)
-        expect(page.locator("#status-word")).to_have_text("Listening")
-        link.close(code)
-        expect(page.locator("#stage")).to_have_attribute("data-status", "failed")
-        said = page.locator("#status-word").inner_text()
-        assert said not in ("Failed", "Listening")
-        assert page.locator("#alert").inner_text().startswith(said)
-        expect(page.locator("#talk")).to_be_visible()
+        for number, code in enumerate(codes):
+            page.click("#talk")
+            link = server.link(number)
+            link.ready()
+            expect(page.locator("#status-word")).to_have_text("Listening")
+            link.close(code)
+            expect(page.locator("#stage")).to_have_attribute("data-status", "failed")
+            said = page.locator("#status-word").inner_text()
+            assert page.locator("#alert").inner_text().startswith(said)
+            titles.add(said)
+    assert len(titles) == len(codes)
+    assert not titles & {"Failed", "Listening"}
+
+
+def test_a_refusal_says_what_the_server_knows(playwright: Playwright, server: ScriptedServer) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
         page.click("#talk")
-        server.link(1)
+        link = server.link()
+        words = "The service refused the key. Check AZURE_OPENAI_API_KEY."
+        link.send({"type": "session.ended", "reason": "upstream_refused", "code": "c", "message": words})
+        link.close(4011, "upstream_refused")
+        expect(page.locator("#status-word")).to_have_text("The voice service refused")
+        expect(page.locator("#hint")).to_have_text(words)
+        expect(page.locator(".notice")).to_have_count(0)
 
 
 def test_hanging_up_ends_it_and_the_next_one_starts_clean(

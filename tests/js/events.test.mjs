@@ -28,6 +28,7 @@ test('every close code has words of its own', () => {
 test('a refusal says why, in words', () => {
   assert.equal(closeInWords(4011, 'The service knows no such deployment.').detail, 'The service knows no such deployment.');
   assert.notEqual(closeInWords(4011, '').detail, '');
+  assert.notEqual(closeInWords(4004, '', false).title, closeInWords(4004, '', true).title);
   assert.equal(closeInWords(1011, 'Something went wrong.').detail, 'Something went wrong.');
 });
 

@@ -162,6 +162,23 @@ test('speech and typing during the break arrive afterwards, in order, up to the 
   assert.deepEqual(sent.slice(-2).map((event) => event.type), ['conversation.item.create', 'playback.report']);
 });
 
+test('frames that the dead line swallowed are sent again where the server says how many it got', () => {
+  const world = new World();
+  world.ready();
+  for (let n = 0; n < 10; n += 1) world.socket.sendFrame(Uint8Array.of(n));
+  world.lose();
+  world.socket.sendFrame(Uint8Array.of(10));
+  world.pass(250);
+  world.connect();
+  world.down({ type: 'session.resumed', session_id: 'S', seq: 1, lost: false, frames: 7 });
+  assert.deepEqual(world.wire.sent.slice(1).map((frame) => frame[0]), [7, 8, 9, 10]);
+  world.lose();
+  world.pass(250);
+  world.connect();
+  world.down({ type: 'session.resumed', session_id: 'S', seq: 1, lost: false, frames: 11 });
+  assert.equal(world.wire.sent.length, 1);
+});
+
 test('pings carry the last number; a socket that brings nothing after one is dead', () => {
   const world = new World();
   world.ready();

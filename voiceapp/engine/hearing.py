@@ -34,8 +34,8 @@ Order = Hear | Listen | ForgetTurn | Transcribe | TranscribeAudio
 
 # Speech is decoded again after this much more of it.
 _PARTIAL_MS: Final = 320
-# The first words are shown unconfirmed once speech has lasted for this long.
-_EAGER_MS: Final = 480
+# The first word is looked for, and shown unconfirmed, once speech has lasted for this long.
+_EAGER_MS: Final = 416
 # Kept in front of a turn that may begin at any moment, beyond its padding.
 _SPARE_MS: Final = 500
 _PIECE_MS: Final = 1_000
@@ -178,8 +178,7 @@ class Hearing:
             case SpeechStarted(audio_start_ms=start_ms, detected_ms=detected_ms):
                 self._open = Utterance(self._models, self._ear, start_ms)
                 self._speech_ms = detected_ms - 2 * WINDOW_MS
-                # The first decoding comes when there is a word to find, not at the very onset.
-                self._decoded_ms = detected_ms
+                self._decoded_ms = self._speech_ms + _EAGER_MS - _PARTIAL_MS
                 self._perform(self._session.speech_started(start_ms, detected_ms))
             case SpeechPaused(audio_end_ms=end_ms) if self._open is not None:
                 self._speculate(self._open, end_ms)

@@ -82,10 +82,13 @@ class InferencePool:
             if job is _stop:
                 return
             job()
+            # A waiting thread must not keep alive what the last job worked on.
+            del job
 
     def _detect(self) -> None:
         while (job := self._detections.get()) is not None:
             job()
+            del job
 
 
 def _stop() -> None:

@@ -115,16 +115,17 @@ class ReplyWork:
     ) -> None:
         chunks = Chunks(speaking.audio_format)
         loop = asyncio.get_running_loop()
-        begun_s = 0.0
+        begun_s = sent_ms = 0.0
         while (speech := await self._speeches.get()) is not None:
             for spoken in chunks.feed(speech):
                 now_s = loop.time()
                 begun_s = begun_s or now_s
-                ahead_ms = chunks.sent_ms - (now_s - begun_s) * 1000
+                ahead_ms = sent_ms - (now_s - begun_s) * 1000
                 if ahead_ms > _AHEAD_MS:
                     await asyncio.sleep((ahead_ms - _AHEAD_MS) / 1000)
                 await drained()
                 take(spoken)
+                sent_ms += speaking.audio_format.duration_ms(len(spoken.audio))
         for spoken in chunks.finish():
             take(spoken)
 
@@ -133,12 +134,12 @@ class Chunks:
     """Speech in the wanted format, cut into the pieces in which it is sent, with the words of each."""
 
     def __init__(self, audio_format: AudioFormat) -> None:
-        self.sent_ms = 0.0
         self._format = audio_format
         self._transcoder = Transcoder(AudioFormat.PCM16, audio_format)
         self._audio = bytearray()
         self._words: list[TimedWord] = []
         self._spoken_ms = 0.0
+        self._cut_ms = 0.0
         self._count = 0
 
     def feed(self, speech: Speech) -> list[Spoken]:
@@ -170,7 +171,7 @@ class Chunks:
         size = duration_ms * self._format.bytes_per_ms
         audio = bytes(self._audio[:size])
         del self._audio[:size]
-        self.sent_ms += self._format.duration_ms(len(audio))
-        begun = [word for word in self._words if word.start_ms < self.sent_ms]
+        self._cut_ms += self._format.duration_ms(len(audio))
+        begun = [word for word in self._words if word.start_ms < self._cut_ms]
         self._words = self._words[len(begun) :]
         return Spoken(audio, tuple(begun))

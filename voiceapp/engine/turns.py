@@ -48,8 +48,8 @@ class TurnSettings:
 
     @property
     def speculate_ms(self) -> int:
-        """Silence after which a reply is prepared; half of the wait where the wait is short."""
-        return min(_SPECULATE_MS, self.silence_ms // 2)
+        """Silence after which a reply is prepared; less than half of the wait where the wait is short."""
+        return min(_SPECULATE_MS, self.silence_ms * 2 // 5)
 
 
 # Without a judgement on the words, eagerness sets how long a pause may last.

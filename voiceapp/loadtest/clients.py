@@ -138,12 +138,12 @@ class Crowd:
         returned = sum(client.returned for client in self.clients)
         for client in self.clients:
             client.delays, client.returned = [], 0
-        at = lambda share: 1000 * delays[min(int(len(delays) * share), len(delays) - 1)]  # noqa: E731
-        return {
-            "frames": returned,
-            "p50_ms": at(0.5) if delays else None,
-            "p99_ms": at(0.99) if delays else None,
-        }
+        return {"frames": returned, "p50_ms": _at(delays, 0.5), "p99_ms": _at(delays, 0.99)}
+
+
+def _at(delays: list[float], share: float) -> float | None:
+    """Return the delay, in milliseconds, that ``share`` of sorted delays in seconds do not exceed."""
+    return 1000 * delays[min(int(len(delays) * share), len(delays) - 1)] if delays else None
 
 
 async def main() -> None:

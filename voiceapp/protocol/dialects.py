@@ -135,11 +135,15 @@ def to_ga(fields: Object, source: Dialect, half: Half) -> list[Object]:
         return [fields]
     kind: str = fields["type"]
     event = _convert_payload(fields, half, _session_to_ga, _response_to_ga, _item_to_ga)
+    # A session that is no object stays as it is, for the codec to refuse.
+    session = event.get("session", {})
     if kind in _TRANSCRIPTION_GA:
         event["type"] = _TRANSCRIPTION_GA[kind]
-        event["session"] = {"type": "transcription", **event.get("session", {})}
+        if isinstance(session, dict):
+            event["session"] = {"type": "transcription", **session}
     elif kind in ("session.created", "session.updated", "session.update") and "session" in event:
-        event["session"] = {"type": "realtime", **event["session"]}
+        if isinstance(session, dict):
+            event["session"] = {"type": "realtime", **session}
     elif source is Dialect.PREVIEW:
         event["type"] = GA_NAMES.get(kind, kind)
     if kind == "input_audio_buffer.dtmf_event_received" and "digit" in event:

@@ -20,7 +20,6 @@ from voiceapp.config import AssistantConfig
 from voiceapp.records.inert import inert
 from voiceapp.records.validation import (
     default_turn_detection,
-    validate_tools,
     validate_transcription,
     validate_turn_detection,
 )
@@ -44,9 +43,6 @@ class Assistant(models.Model):
     )
     instructions = models.TextField(
         blank=True, help_text="What the model is told before the conversation. Never shown to users."
-    )
-    greeting = models.TextField(
-        blank=True, help_text="What the assistant says first. Empty: the user begins."
     )
     voice = models.CharField(max_length=100, blank=True, help_text="Empty: the service's own choice.")
     input_format = models.CharField(
@@ -77,9 +73,6 @@ class Assistant(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(4096)],
         help_text="Longest answer, 1 to 4096. Empty: no limit.",
     )
-    tools = models.JSONField(
-        default=list, blank=True, validators=[validate_tools], help_text='Names of tools, such as ["clock"].'
-    )
 
     class Meta:
         ordering = ("position", "name", "id")
@@ -89,7 +82,6 @@ class Assistant(models.Model):
 
     def clean(self) -> None:
         """Refuse JSON that is empty but not null: the service would not take it."""
-        self.tools = self.tools or []
         if self.turn_detection in ("", {}, []):
             raise ValidationError({"turn_detection": "Give a type, or null for push-to-talk."})
 
@@ -105,8 +97,6 @@ class Assistant(models.Model):
             turn_detection=self.turn_detection,
             transcription=self.transcription,
             max_output_tokens=self.max_output_tokens,
-            tools=tuple(self.tools or ()),
-            greeting=self.greeting,
         )
 
 

@@ -65,13 +65,6 @@ def validate_transcription(value: object) -> None:
         _converted(value, _Transcription)
 
 
-def validate_tools(value: object) -> None:
-    """Refuse what is not a list of different names; raises ``ValidationError``."""
-    names = _converted(value, list[str])
-    if len(set(names)) < len(names) or "" in names:
-        raise ValidationError("Name each tool once.")
-
-
 def _converted(value: object, kind: Any) -> Any:
     try:
         return msgspec.convert(value, kind)

@@ -133,6 +133,7 @@ class LiveSession:
         self._page: object | None = None
         self._ending: asyncio.Future[Ending] = self._loop.create_future()
         self.finished = asyncio.Event()
+        self.alone = asyncio.Event()
         self._cause: VoiceAppError | None = None
 
     # -- life ---------------------------------------------------------------------------------------
@@ -299,6 +300,7 @@ class LiveSession:
     def attach(self, page: object) -> None:
         """Let a page's socket take over."""
         self._page = page
+        self.alone.clear()
         self._heard_at = self._flowing_at = self._loop.time()
 
     def resume(self, page: object, seq: int) -> Object:
@@ -311,7 +313,13 @@ class LiveSession:
         """A page's socket is gone; the session waits for the next one."""
         if self._page is page:
             self._page = None
+            self.alone.set()
             self._detached_at = self._loop.time()
+
+    @property
+    def attached(self) -> bool:
+        """Whether a page's socket is there."""
+        return self._page is not None
 
     def attached_to(self, page: object) -> bool:
         """Whether ``page`` is the one that this session talks to."""

@@ -11,16 +11,21 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session as LoginSession
 from django.db import close_old_connections
+from django.dispatch import receiver
 from django.utils import timezone
 
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import VoiceAppError
 from voiceapp.relay.live import Ending, LiveSession
+from voiceapp.signals import server_stopping
 
 logger = logging.getLogger(__name__)
 
 DRAIN_S = 20.0
 """How long a drain waits for sessions to be kept; process managers give 30 s."""
+
+FAREWELL_S = 5.0
+"""How long a drain waits for pages to read how their session ended."""
 
 WATCH_S = 1.0
 """How often it is checked that those who talk are still signed in: a logout ends a call within 2 s."""
@@ -82,13 +87,20 @@ class Registry:
         self.draining = True
         if self._watch is not None:
             self._watch.cancel()
-        for session in list(self._sessions.values()):
+        sessions = list(self._sessions.values())
+        for session in sessions:
             session.end(Ending.DRAIN)
         if self._tasks:
             _, late = await asyncio.wait(set(self._tasks), timeout=DRAIN_S)
             for task in late:
                 logger.error("%s did not end in time", task.get_name())
                 task.cancel()
+        # The sessions are kept; what is left is that their pages read so.
+        reading = {asyncio.ensure_future(session.alone.wait()) for session in sessions if session.attached}
+        if reading:
+            _, unread = await asyncio.wait(reading, timeout=FAREWELL_S)
+            for waiting in unread:
+                waiting.cancel()
 
     async def _watch_logins(self) -> None:
         while self._sessions:
@@ -124,3 +136,8 @@ def _signed_out(logins: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
 
 
 registry = Registry()
+
+
+@receiver(server_stopping)
+async def _drain(**kwargs: object) -> None:
+    await registry.drain()

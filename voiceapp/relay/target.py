@@ -101,7 +101,7 @@ def _entra_token(scope: str) -> str:
             from azure.identity import DefaultAzureCredential
         except ImportError:
             raise ConfigurationError(
-                "Signing in with Microsoft Entra ID needs the azure extra: pip install 'voiceapp[azure]'."
+                "Signing in with Microsoft Entra ID needs a package: pip install azure-identity."
             ) from None
         _credential = DefaultAzureCredential()
     try:

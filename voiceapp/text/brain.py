@@ -20,7 +20,6 @@ from voiceapp.text.provider import Delta, Finished, ReplyRequest, Said, TextDelt
 from voiceapp.text.tool_matching import Match, match_tool
 
 _MOST_COUNTED: Final = 100
-_LONGEST_ECHO: Final = 120
 _OTHER_LANGUAGE: Final = re.compile(
     r"\b(?:in|speak|only)\s+(German|French|Spanish|Italian|Portuguese|Dutch|Polish|Chinese|Japanese|Korean|Arabic"
     r"|Hindi|Russian|Turkish|Swedish)\b"
@@ -40,6 +39,9 @@ _I_CAN: Final = (
     "tell a joke "
     "or a story, and explain this application."
 )
+
+
+_ABOUT_ME: Final = "I am a small built-in brain and not a language model."
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,15 +334,10 @@ def _entertain(turn: _Turn) -> str | None:
 
 
 def _cannot(turn: _Turn) -> str:
-    heard = turn.text
-    if len(heard) > _LONGEST_ECHO:
-        heard = f"{heard[:_LONGEST_ECHO].rsplit(' ', 1)[0]} and so on"
     reason = next((why for asked, why in _REASONS if turn.asks(asked)), "")
-    excuse = f"I am sorry, but I cannot answer that. {reason}".strip()
+    excuse = f"Sorry, I cannot answer that. {reason}".strip()
     said = [i.text for i in turn.request.history if isinstance(i, Said) and i.role == "assistant"]
-    # The same long explanation every time would be tiresome.
-    if any(_I_CAN in text for text in said):
-        about_me = "Ask me what I can do if you like."
-    else:
-        about_me = f"I am a small built-in brain and not a language model. {_I_CAN}"
-    return f"I heard: {heard.rstrip(' .?!,')}. {excuse} {about_me}"
+    # The same explanation every time would be tiresome.
+    if any(_ABOUT_ME in text for text in said):
+        return f"{excuse} Ask me what I can do."
+    return f"{excuse} {_ABOUT_ME} Ask me what I can do."

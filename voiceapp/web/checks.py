@@ -27,20 +27,19 @@ def check_settings(
 def missing_extras(config: VoiceConfig) -> list[Problem]:
     """Return the settings that need a package which is not installed."""
     wanted = (
-        ("DATABASE_URL", config.database_url, "psycopg", "postgres"),
-        ("VOICEAPP_REDIS_URL", config.redis_url, "channels_redis", "redis"),
+        ("DATABASE_URL", config.database_url, "psycopg", "psycopg[binary]"),
         (
             "AZURE_OPENAI_API_KEY",
             config.azure_endpoint and not config.azure_api_key,
             "azure.identity",
-            "azure",
+            "azure-identity",
         ),
     )
     return [
         (
             name,
             f"needs the package {package}, which is not installed",
-            f"Run: pip install 'voiceapp[{extra}]'",
+            f"Run: pip install '{extra}'",
         )
         for name, value, package, extra in wanted
         if value and not _installed(package)

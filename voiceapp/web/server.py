@@ -17,6 +17,8 @@ import uvicorn
 from django.conf import settings
 from django.core.management import CommandError
 
+from voiceapp.signals import server_stopping
+
 SERVER_FILE: Final = "server.json"
 """In the data folder: ``{"url": "http://127.0.0.1:8000", "pid": 123}`` while a server runs."""
 _GRACE_S: Final = 20
@@ -52,8 +54,12 @@ class Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Remove the note first: whoever reads it would find nobody."""
+        """Remove the note first: whoever reads it would find nobody. Then let live sessions say goodbye.
+
+        Uvicorn would close their sockets before the application is told that it stops.
+        """
         remove_server_file(settings.VOICE.data_dir)
+        await server_stopping.asend(type(self))
         await super().shutdown(sockets)
 
 

@@ -100,6 +100,7 @@ class Talk:
         self._playing: dict[str, _Playing] = {}
         self._index: dict[int, _Playing] = {}
         self._cut: set[str] = set()
+        self._answers: dict[str, Turn] = {}
         self._busy = 0
         self._moved_at = 0.0
         self._began_at = 0.0
@@ -307,7 +308,6 @@ class Talk:
 
     def _words(self, event: dict[str, Any]) -> None:
         kind, now = event["type"], time.monotonic()
-        turn = self.turns[-1] if self.turns else None
         if kind == "input_audio_buffer.speech_started":
             self.turns.append(
                 Turn(item_id=event["item_id"], speech_at=self._sent_at(event["audio_start_ms"]))
@@ -326,18 +326,23 @@ class Talk:
         elif kind == "conversation.item.input_audio_transcription.completed":
             self._turn(event["item_id"]).user = event["transcript"].strip()
             self.say(f"You: {event['transcript'].strip()}")
-        elif kind in ("response.output_audio_transcript.done", "response.output_text.done") and turn:
-            words = event.get("transcript") or event.get("text") or ""
-            turn.assistant = f"{turn.assistant} {words}".strip()
-            self.say(f"Assistant: {words}")
-        elif kind == "caption.heard" and turn:
-            self.say(f"[interrupted after {event['cut_ms']} ms: {event['heard_text']!r} was heard]")
-            for earlier in self.turns:
-                if earlier.assistant.startswith(event["heard_text"]) and event["heard_text"]:
-                    earlier.heard = event["heard_text"]
+        elif kind == "conversation.item.added" and event["item"].get("role") == "assistant":
+            self._answers[event["item"]["id"]] = self.turns[-1] if self.turns else self._turn("")
+        elif kind in ("response.output_audio_transcript.delta", "response.output_text.delta"):
+            if answered := self._answers.get(event["item_id"]):
+                answered.assistant += event["delta"]
+        elif kind in ("response.output_audio_transcript.done", "response.output_text.done"):
+            self.say(f"Assistant: {event.get('transcript') or event.get('text') or ''}")
+        elif kind == "caption.heard":
+            self._heard(event)
         else:
             return
         self._moved_at = now
+
+    def _heard(self, event: dict[str, Any]) -> None:
+        self.say(f"[interrupted after {event['cut_ms']} ms: {event['heard_text']!r} was heard]")
+        if answered := self._answers.get(event["item_id"]):
+            answered.heard = event["heard_text"]
 
     def _detection(self, name: str) -> float:
         return float((self.turn_detection or {}).get(name) or 0)

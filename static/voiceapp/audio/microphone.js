@@ -166,7 +166,11 @@ export class Microphone {
   /** Take the graph apart. */
   #release() {
     for (const node of this.nodes) {
-      if (node instanceof AudioWorkletNode) node.port.postMessage('close');
+      if (node instanceof AudioWorkletNode) {
+        node.port.postMessage('close');
+        // Frames that are on their way already belong to a device or a format that is no more.
+        node.port.onmessage = null;
+      }
       node.disconnect();
     }
     this.nodes = [];

@@ -344,7 +344,8 @@ const HANDLERS = new Map(Object.entries({
   }),
   'local.socket': (state, event) => ({ ...state, phase: event.phase }),
   'local.over': (state, event) => ({
-    ...state, phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null, response: null,
+    ...state, phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
+    notices: state.notices.filter((notice) => notice.message !== event.ending.detail), response: null,
     awaiting: false, userSpeaking: false, holding: false, stalled: false, microphone: 'off', starting: '',
   }),
   'local.microphone': (state, event) => ({ ...state, microphone: event.state, problem: event.problem ?? '' }),

@@ -134,7 +134,7 @@ const CLOSES = {
 };
 
 /** Closes whose cause only the server can tell: its sentence is shown. */
-const SERVER_KNOWS_BETTER = new Set([4011, 4012]);
+const SERVER_KNOWS_BETTER = new Set([4009, 4010, 4011, 4012]);
 
 /** Closes after which the session still waits for the page. */
 const RESUMABLE = new Set([4014]);
@@ -152,9 +152,13 @@ export function canResume(code) {
  * A close in words.
  * @param {number} code
  * @param {string} sentence what the server said about it, if anything
+ * @param {boolean} [began] whether the session was ever there
  * @returns {Ending}
  */
-export function closeInWords(code, sentence) {
+export function closeInWords(code, sentence, began = true) {
+  if (code === 4004 && !began) {
+    return { title: 'That assistant is gone', detail: 'Reload the page and choose another.', again: false };
+  }
   const known = CLOSES[code];
   if (!known) {
     return { title: 'The connection failed', detail: sentence || 'Check your network, then try again.', again: true };

@@ -80,6 +80,9 @@ export class RealtimeSocket {
     this.brokenAt = 0;
     /** @type {Uint8Array<ArrayBuffer>[]} */
     this.frames = [];
+    /** The last frames that went out, for a server that says on resuming how many it got. @type {Uint8Array<ArrayBuffer>[]} */
+    this.recent = [];
+    this.framesSent = 0;
     /** @type {ClientEvent[]} */
     this.events = [];
     /** @type {Map<string, number>} */
@@ -101,7 +104,7 @@ export class RealtimeSocket {
     if (this.over) return;
     if (this.attached && this.socket) {
       // A commit means the speech before it.
-      for (const frame of this.frames.splice(0)) this.socket.send(frame);
+      this.#flushFrames(this.socket);
       this.socket.send(JSON.stringify(event));
     } else if (event.type !== 'playback.report' || event.final) {
       this.events.push(event);
@@ -117,7 +120,7 @@ export class RealtimeSocket {
     if (this.over) return;
     this.frames.push(bytes);
     if (this.attached && this.socket && this.socket.bufferedAmount < CONGESTED_BYTES) {
-      for (const frame of this.frames.splice(0)) this.socket.send(frame);
+      this.#flushFrames(this.socket);
       return;
     }
     if (this.frames.length > KEPT_FRAMES) {
@@ -193,6 +196,7 @@ export class RealtimeSocket {
       // The numbers go on from here; where some are lost, those before it will not come.
       this.position = event.seq ?? this.position;
       if (event.lost) this.seq = this.position;
+      if (typeof event.frames === 'number') this.#recallFrames(event.frames);
       this.#attach(socket);
       this.callbacks.onEvent(event);
       return;
@@ -229,8 +233,32 @@ export class RealtimeSocket {
     this.attached = true;
     this.attempts = 0;
     this.callbacks.onState('open');
-    for (const frame of this.frames.splice(0)) socket.send(frame);
+    this.#flushFrames(socket);
     for (const event of this.events.splice(0)) socket.send(JSON.stringify(event));
+  }
+
+  /** @param {WebSocket} socket */
+  #flushFrames(socket) {
+    for (const frame of this.frames.splice(0)) {
+      socket.send(frame);
+      this.framesSent += 1;
+      this.recent.push(frame);
+      if (this.recent.length > KEPT_FRAMES) this.recent.shift();
+    }
+  }
+
+  /**
+   * Put those frames first that went out but never arrived: a line that dies without a goodbye swallows them.
+   * @param {number} arrived
+   */
+  #recallFrames(arrived) {
+    const missing = Math.max(0, this.framesSent - arrived);
+    this.frames.unshift(...this.recent.slice(Math.max(0, this.recent.length - missing)));
+    this.framesSent = arrived;
+    this.recent = [];
+    if (this.frames.length <= KEPT_FRAMES) return;
+    this.frames.splice(0, this.frames.length - KEPT_FRAMES);
+    this.callbacks.onDropped();
   }
 
   /** @param {WebSocket} socket */

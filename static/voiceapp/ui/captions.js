@@ -85,7 +85,8 @@ export class Captions {
     const { text, heard } = caption;
     if (heard !== null) {
       const [kept, lost] = splitHeard(text, heard);
-      line.said.replaceChildren(kept, ...(lost ? [unheard(lost)] : []));
+      const gap = /^\s*/.exec(lost)?.[0] ?? '';
+      line.said.replaceChildren(kept, gap, ...(lost.trim() ? [unheard(lost.slice(gap.length))] : []));
     } else if (caption.role === 'assistant' && caption.spoken && reached < 1) {
       const [spoken, coming] = splitAt(text, reached);
       line.said.replaceChildren(spoken, ...(coming ? [element('span', 'coming', coming)] : []));

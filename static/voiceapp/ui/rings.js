@@ -152,7 +152,7 @@ export class Rings {
     const user = past(this.userPast, still ? 0 : (1 - out) * TRAVEL_S) * (0.25 + 0.75 * out);
     const wave = look.wave * (0.5 + 0.5 * Math.sin(time * 4.2 - out * 7));
     const loud = Math.max(assistant, user);
-    const swing = still ? 0 : look.calm * 0.013 + 0.11 * loud + 0.012 * wave;
+    const swing = still ? 0 : look.calm * 0.013 + 0.088 * loud + 0.012 * wave;
     const middle = INNER + (1 - INNER) * out ** 0.94;
     const begin = still ? 0 : this.turn * (1.2 - out) * 6.28;
     const length = Math.PI * 2 * (1 - look.sweep * (0.6 + 0.4 * Math.sin(out * 9)));

@@ -41,6 +41,7 @@ export class View {
     this.level = find('level', HTMLElement);
     this.cards = find('cards', HTMLElement);
     this.log = find('captions', HTMLElement);
+    this.expectant = find('expectant', HTMLElement);
     this.welcome = find('welcome', HTMLElement);
     this.announcer = find('announcer', HTMLElement);
     this.alert = find('alert', HTMLElement);
@@ -68,6 +69,7 @@ export class View {
     this.welcome.hidden = spoken;
     this.log.hidden = !spoken;
     this.captions.show(state, progress);
+    this.expectant.hidden = !spoken || this.captions.lines.size > 0;
   }
 
   /**

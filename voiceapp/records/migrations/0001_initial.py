@@ -50,12 +50,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "greeting",
-                    models.TextField(
-                        blank=True, help_text="What the assistant says first. Empty: the user begins."
-                    ),
-                ),
-                (
                     "voice",
                     models.CharField(
                         blank=True, help_text="Empty: the service's own choice.", max_length=100
@@ -117,15 +111,6 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(4096),
                         ],
-                    ),
-                ),
-                (
-                    "tools",
-                    models.JSONField(
-                        blank=True,
-                        default=list,
-                        help_text='Names of tools, such as ["clock"].',
-                        validators=[voiceapp.records.validation.validate_tools],
                     ),
                 ),
             ],

@@ -1,0 +1,214 @@
+"""``manage.py talk`` against the real server with the real engine: whole conversations from a shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.browser.product import running_product
+from tests.engine_parts import word_errors
+from voiceapp.config import SETTINGS
+
+ROOT = Path(__file__).resolve().parent.parent
+SPEECH = Path(os.environ.get("SHARED_DIR", ROOT.parent / "shared")) / "audio"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not SPEECH.is_dir(), reason=f"no recorded speech at {SPEECH} (set SHARED_DIR)"),
+]
+
+
+def environment(data_dir: Path) -> dict[str, str]:
+    """Return the environment of a command on a data folder, without the caller's own settings."""
+    known = {setting.name for setting in SETTINGS} | {"DJANGO_SETTINGS_MODULE"}
+    return {
+        **{name: value for name, value in os.environ.items() if name not in known},
+        "VOICEAPP_DATA_DIR": str(data_dir),
+        "VIRTUAL_ENV": sys.prefix,
+    }
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The data folder of a running server."""
+    folder = tmp_path_factory.mktemp("talk")
+    with running_product(folder) as link:
+        # The models load in the background, and the first words must not wait for them here.
+        wait_for(f"{link.rpartition('/signin/')[0]}/healthz", '"ready"')
+        yield folder
+
+
+def wait_for(address: str, words: str) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            if words in urllib.request.urlopen(address, timeout=5).read().decode():
+                return
+        except urllib.error.URLError:
+            pass
+        time.sleep(0.1)
+    raise AssertionError(f"{address} did not come to say {words}")
+
+
+def manage(data_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env=environment(data_dir),
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+
+def talk(data_dir: Path, *arguments: str) -> dict[str, Any]:
+    done = manage(data_dir, "talk", "--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def test_a_question_is_heard_answered_and_written_down(data_dir: Path, tmp_path: Path) -> None:
+    reply = tmp_path / "reply.wav"
+    result = talk(data_dir, str(SPEECH / "hello.wav"), "--out", str(reply))
+    [turn] = result["turns"]
+    assert word_errors("hello can you hear me clearly", turn["user"]) == 0
+    assert turn["assistant"]
+    assert 0 <= turn["first_audio_ms"] < turn["from_last_word_ms"]
+    samples, rate = soundfile.read(reply, dtype="float32")
+    assert rate == 24_000
+    assert abs(len(samples) / 24 - result["reply_ms"]) <= 1
+    assert np.sqrt(np.mean(samples**2)) > 0.01
+    assert result["ended"] == "hung_up"
+
+
+def test_typing_and_speaking_share_one_conversation(data_dir: Path) -> None:
+    spoken = str(SPEECH / "joke.wav")
+    result = talk(data_dir, spoken, "--text", "My name is Ada.", "--text", "What is my name?")
+    assert [bool(turn["assistant"]) for turn in result["turns"]] == [True, True, True]
+    assert "Ada" in result["turns"][2]["assistant"]
+
+
+@pytest.mark.parametrize("law", ["audio/pcmu", "audio/pcma"])
+def test_a_telephone_assistant_hears_and_speaks_g711(data_dir: Path, law: str) -> None:
+    slug = law.rpartition("/")[2]
+    code = (
+        "from voiceapp.records.models import Assistant; "
+        f"Assistant.objects.create(slug='{slug}', name='Phone', input_format='{law}', output_format='{law}')"
+    )
+    made = manage(data_dir, "shell", "--verbosity", "0", "-c", code)
+    assert made.returncode == 0, made.stderr
+    [turn] = talk(data_dir, str(SPEECH / "hello.wav"), "--assistant", slug)["turns"]
+    assert word_errors("hello can you hear me clearly", turn["user"]) <= 1
+    assert turn["assistant"]
+
+
+def test_speaking_into_an_answer_cuts_it(data_dir: Path, tmp_path: Path) -> None:
+    question, rate = soundfile.read(SPEECH / "weather.wav", dtype="int16")
+    interruption, _ = soundfile.read(SPEECH / "hello.wav", dtype="int16")
+    both = tmp_path / "both.wav"
+    soundfile.write(both, np.concatenate([question, np.zeros(rate * 2, "int16"), interruption]), rate)
+    result = talk(data_dir, str(both))
+    first, second = result["turns"]
+    assert first["heard"]
+    assert len(first["heard"]) < len(first["assistant"])
+    assert second["assistant"]
+
+
+def test_a_server_that_stops_tells_and_keeps(tmp_path: Path) -> None:
+    speaker = None
+    with running_product(tmp_path) as link:
+        wait_for(f"{link.rpartition('/signin/')[0]}/healthz", '"ready"')
+        speaker = subprocess.Popen(
+            [sys.executable, "manage.py", "talk", "--json", str(SPEECH / "hello.wav"), "--text=Go on."],
+            cwd=ROOT,
+            env=environment(tmp_path),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        database = tmp_path / "voiceapp.sqlite3"
+        spoken = "SELECT count(*) FROM records_item"
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and query(database, spoken) == [(0,)]:
+            time.sleep(0.05)
+        stopped = time.monotonic()
+    # Leaving the block sent SIGTERM and waited for the end.
+    assert time.monotonic() - stopped < 30
+    out, _ = speaker.communicate(timeout=30)
+    assert json.loads(out)["ended"] == "server_stopped"
+    assert query(database, "SELECT end_reason FROM records_session") == [("server_stopped",)]
+    assert query(database, spoken) != [(0,)]
+
+
+def query(database: Path, sql: str) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+        rows: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
+    connection.close()
+    return rows
+
+
+def test_the_development_server_talks_too(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert manage(tmp_path, "migrate", "--verbosity", "0").returncode == 0
+    server = subprocess.Popen(
+        [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
+        cwd=ROOT,
+        env=environment(tmp_path),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_for(f"{url}/healthz", '"ok"')
+        [turn] = talk(tmp_path, "--url", url, "--text", "What is two plus three?")["turns"]
+        assert "5" in turn["assistant"] or "five" in turn["assistant"]
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "Give a sound file"),
+        (("nowhere.wav",), "There is no file nowhere.wav"),
+        (("--text", "hi", "--url", "http://127.0.0.1:9"), "There is no server at http://127.0.0.1:9"),
+        (("--text", "hi", "--url", "http://127.0.0.1:9/signin/x"), "The sign-in link does not work"),
+    ],
+)
+def test_what_cannot_work_is_a_sentence(data_dir: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    done = manage(data_dir, "talk", *arguments)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_is_no_sound_is_a_sentence(data_dir: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.wav"
+    broken.write_bytes(b"RIFF....nothing")
+    done = manage(data_dir, "talk", str(broken))
+    assert done.returncode == 1
+    assert "cannot be read as sound" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_server_it_says_how_to_start_one(tmp_path: Path) -> None:
+    done = manage(tmp_path, "talk", "--text", "hi")
+    assert done.returncode == 1
+    assert "python3 manage.py up" in done.stderr
