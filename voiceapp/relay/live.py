@@ -239,7 +239,7 @@ class LiveSession:
                 failures = 0 if self.conversation.ready else failures
             except UpstreamError as refused:
                 error = refused
-            self.conversation.disconnected()
+            self._perform(self.conversation.disconnected(self._now()))
             failures += 1
             if not self._announced:
                 self.end(Ending.UPSTREAM_REFUSED, error)
@@ -268,7 +268,7 @@ class LiveSession:
             if not lost.done():
                 lost.set_result(error)
 
-        self.conversation.disconnected()
+        self._perform(self.conversation.disconnected(self._now()))
         upstream.start(first, receive, on_lost)
         if before is not None:
             await before.aclose()
@@ -310,7 +310,7 @@ class LiveSession:
             self.end(Ending.FAULT)
 
     def _begin(self) -> None:
-        """The service listens: tell the page, the first time, and send the service what was said meanwhile."""
+        """The service listens: tell the page, the first time, and send what was said meanwhile."""
         if not self._announced:
             self._announced = True
             self._heard_at = self._loop.time()
