@@ -576,7 +576,7 @@ async def test_a_lost_service_is_called_again_with_what_was_said(talking: Talk) 
 
 
 async def test_a_service_that_stays_away_ends_the_session_in_words(talking: Talk, monkeypatch: Any) -> None:
-    monkeypatch.setattr("voiceapp.relay.live.RECONNECTS", 1)
+    monkeypatch.setattr("voiceapp.relay.line.RECONNECTS", 1)
     async with talking() as (page, upstream):
         upstream.refuse = 503
         await upstream.drop()

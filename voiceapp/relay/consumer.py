@@ -25,7 +25,8 @@ from voiceapp.protocol import codec
 from voiceapp.protocol.events import Object
 from voiceapp.records import store
 from voiceapp.relay import target as targets
-from voiceapp.relay.live import Ending, Legs, LiveSession
+from voiceapp.relay.ending import Ending
+from voiceapp.relay.live import Legs, LiveSession
 from voiceapp.relay.login import Login, login_of
 from voiceapp.relay.registry import DRAIN_S, registry
 
