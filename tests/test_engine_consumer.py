@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import dataclasses
 import gc
 import json
 from collections.abc import Iterator
@@ -312,6 +313,9 @@ async def test_the_preview_dialect_is_pure(server: EngineServer) -> None:
         updated = await client.until("session.updated")
         assert updated["session"]["input_audio_format"] == "g711_ulaw"
         assert updated["session"]["turn_detection"] is None
+        await client.send("session.update", session={"output_audio_format": "opus"})
+        error = (await client.until("error"))["error"]
+        assert error["param"] == "session.output_audio_format"
         await client.say("Hello!")
         created = await client.until("conversation.item.created")
         assert created["item"]["object"] == "realtime.item"
@@ -429,6 +433,38 @@ async def test_without_models_text_goes_on_and_speech_fails_with_a_code(
         await client.send("response.create")
         done = await client.until("response.done")
         assert done["response"]["status_details"]["error"]["code"] == "model_unavailable"
+        await client.send("response.create", response={"output_modalities": ["text"]})
+        done = await client.until("response.done")
+        assert done["response"]["output"][0]["content"][0]["text"] == "That is 5."
+
+
+class _Broken:
+    def recognise(self, samples: object, draft: object = ()) -> None:
+        raise RuntimeError("the recogniser broke")
+
+    def speak(self, sentence: str, speed: float = 1.0) -> None:
+        raise RuntimeError("the voice broke")
+
+
+async def test_a_model_that_breaks_fails_its_turn_and_not_the_session(
+    server: EngineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken: Any = _Broken()
+    half = dataclasses.replace(loaded(), recogniser=broken, voice=broken)
+
+    async def half_broken() -> models.Models:
+        return half
+
+    monkeypatch.setattr(models, "ready", half_broken)
+    async with connect(server) as client:
+        await client.update(audio={"input": {"transcription": {}}})
+        await client.speak(recording("hello") + quiet(1500))
+        failed = await client.until(f"{TRANSCRIPTION}.failed")
+        assert failed["error"]["code"] == "transcription_failed"
+        done = await client.until("response.done")
+        assert done["response"]["status"] == "failed"
+        assert done["response"]["status_details"]["error"]["code"] == "server_error"
+        await client.say("Add 2 and 3")
         await client.send("response.create", response={"output_modalities": ["text"]})
         done = await client.until("response.done")
         assert done["response"]["output"][0]["content"][0]["text"] == "That is 5."
