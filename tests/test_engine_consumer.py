@@ -108,7 +108,7 @@ async def test_a_spoken_turn_from_the_microphone_to_the_speaker(server: EngineSe
         "conversation.item.done", "response.output_item.done", "response.done",
     ]  # fmt: skip
     (completed,) = client.of(f"{TRANSCRIPTION}.completed")
-    assert word_errors(words_of("joke"), completed["transcript"]) == 0
+    assert word_errors(words_of("joke"), completed["transcript"]) <= 1
     deltas = [event["delta"] for event in client.of(f"{TRANSCRIPTION}.delta")]
     assert completed["transcript"].startswith("".join(deltas))
     # The first words are there while the user still speaks.
@@ -175,8 +175,8 @@ async def test_a_file_sent_at_once_is_heard_whole(server: EngineServer) -> None:
     # Transcripts come as they are ready; the items have the order.
     said = {event["item_id"]: event["transcript"] for event in client.of(f"{TRANSCRIPTION}.completed")}
     first, second = (event["item_id"] for event in client.of("input_audio_buffer.committed"))
-    assert word_errors(words_of("timer"), said[first]) == 0
-    assert word_errors(words_of("train"), said[second]) == 0
+    assert word_errors(words_of("timer"), said[first]) <= 1
+    assert word_errors(words_of("train"), said[second]) <= 1
 
 
 async def test_barge_in_stops_the_answer_and_truncation_keeps_what_was_heard(server: EngineServer) -> None:
