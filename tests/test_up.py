@@ -62,6 +62,13 @@ class Up:
         self.link = self.lines[-1].removeprefix("Ready: ")
         self.url = self.link.rpartition("/signin/")[0]
 
+    def __enter__(self) -> Up:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """End it; return its exit code and what it still said."""
         self.process.send_signal(number)
@@ -80,10 +87,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Up]:
-    running = Up(folder)
-    yield running
-    running.process.kill()
-    running.process.communicate()
+    with Up(folder) as running:
+        yield running
 
 
 def test_the_link_opens_the_page_once(server: Up) -> None:
@@ -98,13 +103,12 @@ def test_the_link_opens_the_page_once(server: Up) -> None:
         assert page.url.startswith(f"{server.url}/login/")
 
 
-def test_the_first_user_is_an_administrator(folder: Path) -> None:
-    running = Up(folder)
+def test_the_first_user_is_an_administrator(tmp_path: Path) -> None:
     opener = browser()
-    opener.open(running.link).close()
-    with opener.open(f"{running.url}/admin/records/session/") as page:
-        assert page.url.endswith("/admin/records/session/")
-    running.stop()
+    with Up(tmp_path) as running:
+        opener.open(running.link).close()
+        with opener.open(f"{running.url}/admin/records/session/") as page:
+            assert page.url.endswith("/admin/records/session/")
 
 
 def test_static_files_are_served_with_their_type(server: Up) -> None:
@@ -119,20 +123,23 @@ def test_static_files_are_served_with_their_type(server: Up) -> None:
 
 def test_the_data_is_its_owners_only(server: Up, folder: Path) -> None:
     note = json.loads((folder / "server.json").read_text())
-    assert note["pid"] in (server.process.pid, note["pid"])
+    assert note == {"url": server.url, "pid": server.process.pid}
     for name in ("server.json", "voiceapp.sqlite3", "secret_key", "engine_key"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
 
 
 def test_starting_again_is_quick_and_stopping_is_orderly(tmp_path: Path) -> None:
-    first = Up(tmp_path)
-    assert read_server_file(tmp_path) == first.url
-    assert first.stop() == (0, "")
-    assert read_server_file(tmp_path) is None
-    second = Up(tmp_path)
-    assert second.seconds < 5
-    assert second.link != first.link
-    assert second.stop(signal.SIGINT) == (0, "")
+    links, seconds = set(), []
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGTERM):
+        with Up(tmp_path) as running:
+            links.add(running.link)
+            seconds.append(running.seconds)
+            assert read_server_file(tmp_path) == running.url
+            assert running.stop(number) == (0, "")
+        assert read_server_file(tmp_path) is None
+    assert len(links) == 4
+    # The best of three, for a machine that is busy with something else.
+    assert min(seconds[1:]) < 5
 
 
 def test_a_taken_port_is_a_sentence(tmp_path: Path) -> None:
@@ -194,14 +201,13 @@ def _fails(data_dir: Path, *arguments: str, **settings: str) -> str:
 
 
 def test_an_address_for_everybody_is_shown_as_this_machines(tmp_path: Path) -> None:
-    running = Up(tmp_path, "--host", "0.0.0.0")
-    assert running.url.startswith("http://127.0.0.1:")
-    assert any("microphone on localhost only" in line for line in running.lines)
-    with pytest.raises(urllib.error.HTTPError) as refusal:
-        urllib.request.urlopen(urllib.request.Request(running.url, headers={"Host": "evil.example"}))
-    assert refusal.value.code == 400
-    refusal.value.close()
-    running.stop()
+    with Up(tmp_path, "--host", "0.0.0.0") as running:
+        assert running.url.startswith("http://127.0.0.1:")
+        assert any("microphone on localhost only" in line for line in running.lines)
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            urllib.request.urlopen(urllib.request.Request(running.url, headers={"Host": "evil.example"}))
+        assert refusal.value.code == 400
+        refusal.value.close()
 
 
 def test_another_servers_note_is_left_alone(tmp_path: Path) -> None:

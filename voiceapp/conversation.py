@@ -34,6 +34,11 @@ from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.sequencer import ResponseSequencer, is_out_of_band
 
+_SETTLED_HERE = frozenset({
+    "conversation_already_has_active_response", "response_cancel_not_active", "session_expired",
+})  # fmt: skip
+"""Errors that concern only the relay: it queues, has nothing to cancel, or dials again."""
+
 MAX_OWN_EVENTS = 256
 """Events of ours that an error may still name; services answer within a few."""
 
@@ -60,6 +65,8 @@ class Conversation:
         self.items = Items(captions=self.assistant.transcription is not None)
         self.own_events: dict[str, str] = {}
         self.speech_stopped_ms: float | None = None
+        self.speaking = False
+        self.expires_at: float | None = None
         self.latency_ms: dict[str, int] = {}
         self.announced: set[str] = set()
         self.restoring: set[str] = set()
@@ -98,6 +105,8 @@ class Conversation:
         return [to_browser(announcement), samples]
 
     def _session_created(self, event: events.SessionCreated, text: str, now: float) -> list[Action]:
+        expires_at = event.session.get("expires_at")
+        self.expires_at = float(expires_at) if isinstance(expires_at, int | float) and expires_at else None
         update = session_config.session_update(self.assistant, self.tools, self.transcription_model)
         history = session_config.history(list(self.items.by_id.values()))
         self.restoring = {str(create["item"]["id"]) for create in history}
@@ -133,7 +142,7 @@ class Conversation:
                 return self._configuration_refused(event)
             if purpose is not None:
                 return []
-        if code in ("conversation_already_has_active_response", "response_cancel_not_active"):
+        if code in _SETTLED_HERE:
             return []
         return [SendBrowser(text)]
 
@@ -262,6 +271,7 @@ class Conversation:
     def _speech_started(
         self, event: events.InputAudioBufferSpeechStarted, text: str, now: float
     ) -> list[Action]:
+        self.speaking = True
         interrupts = (self.turn_detection or {}).get("interrupt_response") is not False
         return [SendBrowser(text), *(self._cut(now) if interrupts else [])]
 
@@ -269,6 +279,7 @@ class Conversation:
         self, event: events.InputAudioBufferSpeechStopped, text: str, now: float
     ) -> list[Action]:
         self.speech_stopped_ms = now
+        self.speaking = False
         return [SendBrowser(text)]
 
     def _cut(self, now: float) -> list[Action]:
@@ -400,8 +411,15 @@ class Conversation:
                 ]
         return [*actions, *self.items.finish(now)]
 
+    def quiet(self, now: float) -> bool:
+        """Whether nothing is being said, thought, played or transcribed, so that a change goes unnoticed."""
+        busy = self.speaking or self.calls.pending or self.items.transcripts_due
+        return not busy and self.sequencer.idle and not self.playback.playing(now)
+
     def disconnected(self) -> None:
         """The service's connection is gone; a new one starts from ``session.created`` with the history."""
+        self.speaking = False
+        self.expires_at = None
         self.sequencer.reset()
         self.own_events.clear()
         self.ready = False

@@ -395,11 +395,11 @@ def test_by_keyboard_alone(playwright: Playwright, server: ScriptedServer) -> No
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 375, 768, 1280])
+@pytest.mark.parametrize(("width", "height"), [(320, 480), (375, 740), (768, 1024), (1280, 720)])
 def test_nothing_is_cut_off_and_text_has_contrast(
-    playwright: Playwright, server: ScriptedServer, width: int, scheme: str
+    playwright: Playwright, server: ScriptedServer, width: int, height: int, scheme: str
 ) -> None:
-    view = {"width": width, "height": 740}
+    view = {"width": width, "height": height}
     with open_page(playwright, server.url, flags=FAKE, viewport=view, color_scheme=scheme) as page:
         link = _start(page, server)
         _user(link, "u1", None)

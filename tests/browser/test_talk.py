@@ -221,6 +221,12 @@ def test_typing_works_without_a_microphone_and_under_the_page_s_own_policy(
         expect(page.locator(".line.user .said")).to_have_text("Tell me a joke", timeout=30_000)
         expect(page.locator(".line.assistant .said")).not_to_be_empty(timeout=15_000)
         expect(page.locator("#status-word")).to_have_text("Text only", timeout=20_000)
+        page.fill("#message", "What is the weather going to be like in Paris this weekend?")
+        page.press("#message", "Enter")
+        expect(page.locator("#status-word")).to_have_text("Speaking", timeout=15_000)
+        page.keyboard.press("Escape")
+        expect(page.locator("#status-word")).to_have_text("Text only", timeout=2_000)
+        expect(page.locator(".line.assistant").nth(1).locator("del")).not_to_be_empty()
 
 
 def test_without_a_sign_in_there_is_a_log_in_page(playwright: Playwright, site: tuple[str, Path]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from dataclasses import dataclass
 from enum import Enum
@@ -42,6 +43,12 @@ EARLY_AUDIO_MS = 10_000
 """Speech kept while the service is being dialled."""
 
 STARTING_NOTICE_S = 1.0
+
+RENEW_BEFORE_S = 120.0
+"""How long before the service's cap a session may move to a new connection, at a quiet moment."""
+RENEW_AT_LAST_S = 5.0
+"""How long before the cap it moves whatever is going on."""
+RENEW_CHECK_S = 0.5
 STALL_S = 10.0
 """How long an attached page may leave a full window unacknowledged."""
 
@@ -228,8 +235,7 @@ class LiveSession:
         while True:
             try:
                 await self._dial()
-                assert self._lost is not None
-                error = await self._lost
+                error = await self._until_lost()
                 failures = 0 if self.conversation.ready else failures
             except UpstreamError as refused:
                 error = refused
@@ -250,32 +256,65 @@ class LiveSession:
             upstream, first = await open_upstream(self.target, self.config.connect_timeout_s)
         finally:
             hint.cancel()
-        self._upstream = upstream
-        self._lost = self._loop.create_future()
-        upstream.start(first, self._receive, self._on_lost)
+        before, self._upstream = self._upstream, upstream
+        lost = self._lost = self._loop.create_future()
+
+        def receive(event: Event | UnknownEvent, text: str) -> None:
+            # What the connection before this one still says belongs to nobody.
+            if self._upstream is upstream:
+                self._receive(event, text)
+
+        def on_lost(error: UpstreamError) -> None:
+            if not lost.done():
+                lost.set_result(error)
+
+        self.conversation.disconnected()
+        upstream.start(first, receive, on_lost)
+        if before is not None:
+            await before.aclose()
+
+    async def _until_lost(self) -> UpstreamError:
+        """Wait until the connection is lost; move to a new one before the service's cap ends it."""
+        while True:
+            assert self._lost is not None
+            if self._lost.done():
+                return self._lost.result()
+            await asyncio.wait({self._lost}, timeout=RENEW_CHECK_S)
+            if not self._lost.done() and self._renewal_due():
+                try:
+                    await self._dial()
+                except UpstreamError as error:
+                    logger.warning("session %s: no new connection yet (%s)", self.id, error.code)
+                else:
+                    self._perform([to_browser({"type": "session.renewed"})])
+
+    def _renewal_due(self) -> bool:
+        expires_at = self.conversation.expires_at
+        if expires_at is None or not self.conversation.ready:
+            return False
+        left = expires_at - time.time()
+        return left < RENEW_AT_LAST_S or (left < RENEW_BEFORE_S and self.conversation.quiet(self._now()))
 
     def _say_starting(self) -> None:
         self._perform([notice("upstream_starting", "The voice service is getting ready…")])
 
-    def _on_lost(self, error: UpstreamError) -> None:
-        if self._lost is not None and not self._lost.done():
-            self._lost.set_result(error)
-
     def _receive(self, event: Event | UnknownEvent, text: str) -> None:
         try:
+            was_ready = self.conversation.ready
             self._perform(self.conversation.receive_server(event, text, self._now()))
-            if self.conversation.ready and not self._announced:
-                self._announce()
+            if self.conversation.ready and not was_ready:
+                self._begin()
         except Exception:
             # This runs in the transport's callback, which would swallow it.
             logger.exception("session %s failed", self.id)
             self.end(Ending.FAULT)
 
-    def _announce(self) -> None:
-        """Tell the page that the service listens, and send it what was said meanwhile."""
-        self._announced = True
-        self._heard_at = self._loop.time()
-        self._perform([to_browser(self.description())])
+    def _begin(self) -> None:
+        """The service listens: tell the page, the first time, and send the service what was said meanwhile."""
+        if not self._announced:
+            self._announced = True
+            self._heard_at = self._loop.time()
+            self._perform([to_browser(self.description())])
         early, self._early, self._early_ms = self._early, deque(), 0.0
         for frame in early:
             self._to_upstream(frame)
@@ -334,7 +373,7 @@ class LiveSession:
             raise AudioFormatError("16-bit audio must have an even number of bytes.", code="invalid_value")
         if self._recorder is not None:
             self._recorder.microphone(data, self._now())
-        if self._announced and self.conversation.ready:
+        if self.conversation.ready:
             self._to_upstream(data)
             return
         self._early.append(data)

@@ -86,7 +86,7 @@ export class Captions {
     if (heard !== null) {
       const [kept, lost] = splitHeard(text, heard);
       const gap = /^\s*/.exec(lost)?.[0] ?? '';
-      line.said.replaceChildren(kept, gap, ...(lost.trim() ? [unheard(lost.slice(gap.length))] : []));
+      line.said.replaceChildren(kept, gap, ...(lost.trim() ? [unheard(lost.trim())] : []));
     } else if (caption.role === 'assistant' && caption.spoken && reached < 1) {
       const [spoken, coming] = splitAt(text, reached);
       line.said.replaceChildren(spoken, ...(coming ? [element('span', 'coming', coming)] : []));

@@ -11,7 +11,7 @@ export const STATUS = {
   hold: { word: 'Ready', hint: 'Hold the button or the space bar while you speak.' },
   text: { word: 'Text only', hint: 'The microphone is off. You can type.' },
   thinking: { word: 'Thinking', hint: 'The answer is on its way.' },
-  speaking: { word: 'Speaking', hint: 'Speak, or press Esc, to interrupt.' },
+  speaking: { word: 'Speaking', hint: 'Speak, or press Stop, to interrupt.' },
   muted: { word: 'Muted', hint: 'You are not heard. Unmute to speak.' },
   reconnecting: { word: 'Reconnecting', hint: 'The line broke. Your conversation is kept.' },
   stalled: { word: 'Sound is paused', hint: 'Your device paused the sound.' },
