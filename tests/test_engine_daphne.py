@@ -56,7 +56,7 @@ async def test_a_spoken_turn_under_daphne(daphne: Daphne) -> None:
         await client.update(audio={"input": {"transcription": {}}})
         await client.speak(recording("hello") + quiet(1500))
         completed = await client.until("conversation.item.input_audio_transcription.completed")
-        assert word_errors(words_of("hello"), completed["transcript"]) == 0
+        assert word_errors(words_of("hello"), completed["transcript"]) <= 2
         await client.until("response.done")
         assert len(client.audio()) > 48_000
 

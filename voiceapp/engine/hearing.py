@@ -49,7 +49,7 @@ class _Speculation:
     """The words of a turn that has perhaps ended."""
 
     utterance: Utterance
-    task: asyncio.Task[str]
+    task: asyncio.Task[str | None]
 
 
 class Hearing:
@@ -235,8 +235,13 @@ class Hearing:
         task = self._tasks.create_task(self._guess(utterance, end_ms))
         self._speculation = _Speculation(utterance, task)
 
-    async def _guess(self, utterance: Utterance, end_ms: int) -> str:
-        text = await utterance.words(end_ms, Priority.FINAL)
+    async def _guess(self, utterance: Utterance, end_ms: int) -> str | None:
+        try:
+            text = await utterance.words(end_ms, Priority.SPECULATIVE)
+        except Exception:
+            # The end of the turn tries once more and tells the client if that fails, too.
+            log.exception("Recognition ahead of the end of a turn failed")
+            return None
         if self._speculation is not None and self._speculation.utterance is utterance:
             self._prepare(text)
         return text
@@ -276,9 +281,8 @@ class Hearing:
         self, order: Transcribe, utterance: Utterance, speculation: _Speculation | None
     ) -> None:
         try:
-            if speculation is not None:
-                text = await speculation.task
-            else:
+            text = await speculation.task if speculation is not None else None
+            if text is None:
                 text = await utterance.words(order.end_ms, Priority.FINAL)
         except Exception:
             self._failed(order.item_id)

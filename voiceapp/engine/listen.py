@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import soxr
 from numpy.typing import NDArray
 
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.audio.resample import Resampler
+from voiceapp.audio.pcm import from_float, to_float
 from voiceapp.engine.detect import RATE_HZ, WINDOW_SAMPLES, Detector, DetectorModel
 from voiceapp.engine.turns import WINDOW_MS
 
@@ -24,7 +25,7 @@ Samples = NDArray[np.float32]
 _SAMPLES_PER_MS: Final = RATE_HZ // 1000
 PRE_ROLL_MS: Final = 300
 """Kept before speech for the recogniser, which mishears words that begin at once."""
-TAIL_MS: Final = 200
+TAIL_MS: Final = 160
 """Kept after speech, for the same reason."""
 SEGMENT_MS: Final = 12_000
 """Longer speech is recognised in pieces of about this length: the model was made for short ones."""
@@ -49,8 +50,8 @@ class Ear:
     def __init__(self, model: DetectorModel, audio_format: AudioFormat) -> None:
         self._detector = Detector(model)
         self._format = audio_format
-        self._resampler = Resampler(audio_format.rate_hz, RATE_HZ)
-        self._pending = np.zeros(0, np.int16)
+        self._resampler = _resampler(audio_format)
+        self._pending = np.zeros(0, np.float32)
         self._kept = bytearray()
         self._kept_from = 0
         self._windows: list[Window] = []
@@ -65,18 +66,18 @@ class Ear:
         """Expect ``audio_format`` from now on; the clock and the detector's memory go on."""
         if audio_format is self._format:
             return
-        self._take(self._resampler.feed(b"", last=True))
+        self._take(np.zeros(0, np.float32), last=True)
         self._format = audio_format
-        self._resampler = Resampler(audio_format.rate_hz, RATE_HZ)
+        self._resampler = _resampler(audio_format)
 
     def hear(self, data: bytes) -> list[Window]:
         """Take audio in the stream's format (whole samples); return the windows that it completed."""
         samples = data if self._format is AudioFormat.PCM16 else g711.decode(data, self._format)
-        self._take(self._resampler.feed(samples))
+        self._take(to_float(samples))
         found: list[Window] = []
         while self._pending.size >= WINDOW_SAMPLES:
             chunk, self._pending = self._pending[:WINDOW_SAMPLES], self._pending[WINDOW_SAMPLES:]
-            probability = self._detector.feed(chunk.astype(np.float32) / np.float32(32768))
+            probability = self._detector.feed(chunk)
             window = Window(probability, self._heard * WINDOW_MS)
             self._heard += 1
             self._windows.append(window)
@@ -87,8 +88,7 @@ class Ear:
         """Return what was heard in the given time as float32 at 16 kHz; forgotten audio is left out."""
         start = max(0, start_ms * _SAMPLES_PER_MS - self._kept_from)
         end = max(start, end_ms * _SAMPLES_PER_MS - self._kept_from)
-        part = np.frombuffer(bytes(self._kept[start * 2 : end * 2]), "<i2")
-        return part.astype(np.float32) / np.float32(32768)
+        return to_float(bytes(self._kept[start * 2 : end * 2]))
 
     def forget(self, before_ms: int) -> None:
         """Let go of audio and probabilities from before ``before_ms``."""
@@ -125,9 +125,16 @@ class Ear:
             return limit
         return min(candidates, key=lambda w: (w.probability, -w.start_ms)).start_ms + WINDOW_MS // 2
 
-    def _take(self, samples: bytes) -> None:
-        self._kept += samples
-        self._pending = np.concatenate((self._pending, np.frombuffer(samples, "<i2")))
+    def _take(self, samples: Samples, *, last: bool = False) -> None:
+        resampled = self._resampler.resample_chunk(samples, last=last)
+        self._kept += from_float(resampled)
+        self._pending = np.concatenate((self._pending, resampled))
+
+
+def _resampler(audio_format: AudioFormat) -> soxr.ResampleStream:
+    # In floating point: for 16-bit samples the library adds random dither, and nobody would be heard
+    # the same way twice.
+    return soxr.ResampleStream(audio_format.rate_hz, RATE_HZ, 1, dtype="float32", quality="LQ")
 
 
 class Captions:

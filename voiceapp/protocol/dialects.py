@@ -113,6 +113,14 @@ _AUDIO_PATHS: tuple[tuple[str, tuple[str, str], _Convert, _Convert], ...] = (
 )
 """Preview field, place below GA's ``audio``, conversion to GA, conversion to preview."""
 
+_PATHS_TO_PREVIEW: tuple[tuple[str, str], ...] = (
+    ("audio.input.format.type", "input_audio_format"),
+    ("audio.output.format.type", "output_audio_format"),
+    *((f"audio.{side}.{leaf}", name) for name, (side, leaf), _, _ in _AUDIO_PATHS),
+    ("output_modalities", "modalities"),
+    ("session.max_output_tokens", "session.max_response_output_tokens"),
+)
+
 _NULLABLE_IN_CONTRACT = frozenset({
     "code", "param", "event_id", "previous_item_id", "metadata", "logprobs", "response_id", "response",
     "input_audio_transcription", "input_audio_noise_reduction", "turn_detection",
@@ -185,9 +193,21 @@ def from_ga(fields: Object, target: Dialect, half: Half) -> list[Object]:
     if half is Half.SERVER and isinstance(session, dict) and session.get("type") != "transcription":
         # Preview services state the sampling temperature, which GA no longer has.
         event["session"].setdefault("temperature", _PREVIEW_TEMPERATURE)
+    if kind == "error" and isinstance(event.get("error"), dict):
+        event["error"] = _error_to_preview(event["error"])
     if target is Dialect.CONTRACT:
         event = _to_contract(event)
     return [event]
+
+
+def _error_to_preview(error: Object) -> Object:
+    """Name the fields that an error speaks of as the client knows them."""
+    result = dict(error)
+    for name in ("message", "param"):
+        if isinstance(result.get(name), str):
+            for ga, preview in _PATHS_TO_PREVIEW:
+                result[name] = result[name].replace(ga, preview)
+    return result
 
 
 def _to_contract(event: Object) -> Object:
