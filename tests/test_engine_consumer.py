@@ -16,14 +16,16 @@ import soxr
 import websockets
 from django.conf import settings
 
+from tests.chat_server import chat_server, sse, text
 from tests.engine_parts import kinds, loaded, quiet, recording, word_errors, words_of
 from tests.engine_server import GA, PREVIEW, EngineServer, connect, engine_server
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.pcm import level_dbfs
-from voiceapp.engine import models
+from voiceapp.engine import models, thinking
 from voiceapp.engine.connection import Connection
 from voiceapp.engine.weights import ModelError
+from voiceapp.text.chat import ChatProvider
 
 TRANSCRIPTION = "conversation.item.input_audio_transcription"
 
@@ -226,6 +228,69 @@ async def test_a_tool_is_called_and_its_result_spoken(server: EngineServer) -> N
         assert done["response"]["output"][0]["content"][0]["text"].endswith("sky is blue.")
 
 
+async def test_a_silent_user_is_spoken_to_again(
+    server: EngineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The protocol's shortest time is five seconds; the clock of the test need not wait for it.
+    real = Connection._await_idle
+    monkeypatch.setattr(Connection, "_await_idle", lambda self, idle_ms: real(self, idle_ms // 50))
+    async with connect(server) as client:
+        await client.update(
+            audio={"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 5000}}}
+        )
+        await client.speak(quiet(500))
+        await client.say("Hello!")
+        await client.send("response.create", response={"output_modalities": ["text"]})
+        await client.until("input_audio_buffer.timeout_triggered")
+        await client.until("response.done")
+        (said,) = client.of("response.output_audio_transcript.done")
+        assert said["transcript"].startswith("I did not hear any words")
+
+
+async def test_a_chat_endpoint_is_spoken_sentence_by_sentence_while_it_streams(
+    server: EngineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = sse(text("The first "), text("sentence is here. And a sec"))
+    async with chat_server(script=script, hold=asyncio.Event()) as chat:
+        provider = ChatProvider(chat.base_url, "", "some-model")
+
+        async def this_provider(config: object) -> ChatProvider:
+            return provider
+
+        monkeypatch.setattr(thinking, "provider", this_provider)
+        async with connect(server) as client:
+            await client.say("Go on")
+            await client.send("response.create")
+            await client.until("response.output_audio.delta")
+            # The endpoint still holds its stream open: what was said came before its end.
+            assert not chat.left.is_set()
+            await client.send("response.cancel")
+            done = await client.until("response.done")
+            said = done["response"]["output"][0]["content"][0]["transcript"]
+            assert said
+            assert "The first sentence is here. ".startswith(said)
+            await asyncio.wait_for(chat.left.wait(), 10)
+        assert chat.requests[0]["messages"][-1] == {"role": "user", "content": "Go on"}
+
+
+async def test_a_chat_endpoint_that_refuses_fails_the_response_with_its_code(
+    server: EngineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with chat_server(status="429 Too Many Requests", script=[b"{}"]) as chat:
+        provider = ChatProvider(chat.base_url, "", "some-model")
+
+        async def this_provider(config: object) -> ChatProvider:
+            return provider
+
+        monkeypatch.setattr(thinking, "provider", this_provider)
+        async with connect(server) as client:
+            await client.say("Go on")
+            await client.send("response.create")
+            done = await client.until("response.done")
+            assert done["response"]["status"] == "failed"
+            assert done["response"]["status_details"]["error"]["code"] == "rate_limit_exceeded"
+
+
 # -- dialects -------------------------------------------------------------------------------------------
 
 
@@ -284,13 +349,13 @@ async def test_the_openai_sdk_holds_a_text_and_an_audio_turn(server: EngineServe
             }
         )
         await connection.response.create()
-        text = ""
+        said = ""
         async for event in connection:
             if event.type == "response.output_text.delta":
-                text += event.delta
+                said += event.delta
             elif event.type == "response.done":
                 break
-        assert text == "That is 5."
+        assert said == "That is 5."
         await connection.response.create(response={"output_modalities": ["audio"]})
         size = 0
         async for event in connection:
@@ -414,9 +479,9 @@ async def test_a_client_that_does_not_read_is_not_given_everything(server: Engin
         await client.update(output_modalities=["text"])
         transport = client.connection.transport
         transport.pause_reading()
-        text = "word " * 20_000
-        for _ in range(400):
-            await client.say(f"Repeat after me: {text}")
+        long = "word " * 20_000
+        for _ in range(250):
+            await client.say(f"Repeat after me: {long}")
         transport.resume_reading()
         with pytest.raises(websockets.ConnectionClosed) as caught:
             while True:

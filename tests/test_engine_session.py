@@ -10,8 +10,10 @@ import pytest
 from tests.engine_parts import Client, error_of, kinds, quiet
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.actions import (
+    AwaitIdle,
     CancelReply,
     Close,
+    EndIdle,
     Failed,
     ForgetTurn,
     Listen,
@@ -350,7 +352,7 @@ def test_a_spoken_turn_has_the_services_order() -> None:
     assert events[0] == {**events[0], "audio_end_ms": 1400, "item_id": item_id}
     assert events[1] == {**events[1], "previous_item_id": None, "item_id": item_id}
     assert events[2]["item"]["content"] == [{"type": "input_audio", "transcript": None}]
-    assert client.actions[-1] == Transcribe(item_id, 200, 1400)
+    assert Transcribe(item_id, 200, 1400) in client.actions
     delta = client.take(client.session.transcript_delta(item_id, "Hello"))
     assert kinds(delta) == ["conversation.item.input_audio_transcription.delta"]
     (completed,) = client.take(client.session.transcript_final(item_id, "Hello there."))
@@ -469,6 +471,36 @@ def test_silence_before_a_turn_does_not_pile_up() -> None:
         client.send("input_audio_buffer.append", audio=chunk)
         client.session.heard(round(number * len(bytes(5 * 1024 * 1024)) / 48))
     assert "error" not in kinds(client.events)
+
+
+def test_idleness_is_reported_after_a_complete_answer_and_answered() -> None:
+    client = Client()
+    client.update(audio={"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 6000}}})
+    client.say("Hello")
+    client.send("response.create")
+    bring(client, spoken(100, ("Hi.", 0, 90)))
+    bring(client, Finished())
+    assert client.actions[-1] == AwaitIdle(6000)
+    client.send("input_audio_buffer.append", audio=base64.b64encode(quiet(8000)).decode())
+    events = client.take(client.session.idle())
+    assert kinds(events) == [
+        "input_audio_buffer.timeout_triggered", "input_audio_buffer.committed", "conversation.item.added",
+        "conversation.item.done", "response.created",
+    ]  # fmt: skip
+    assert (events[0]["audio_start_ms"], events[0]["audio_end_ms"]) == (2000, 8000)
+    assert len({event["item_id"] for event in events[:2]}) == 1
+    assert EndIdle() in client.actions
+    assert client.take(client.session.idle()) == []
+
+
+def test_speech_ends_the_wait_and_an_interrupted_answer_starts_none() -> None:
+    client = speaking_client()
+    client.update(audio={"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 6000}}})
+    client.send("input_audio_buffer.append", audio=base64.b64encode(quiet(500)).decode())
+    client.take(client.session.speech_started(0, 364))
+    assert EndIdle() in client.actions
+    assert not [action for action in client.actions if isinstance(action, AwaitIdle)]
+    assert client.take(client.session.idle()) == []
 
 
 # -- speech out -----------------------------------------------------------------------------------------

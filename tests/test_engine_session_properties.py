@@ -25,7 +25,7 @@ STEPS = st.sampled_from(
         "append", "commit", "clear", "speak", "stop", "words", "no_words", "say", "create", "create_text",
         "aside", "cancel", "cancel_other", "opened", "text", "audio", "audio", "call", "output", "finish",
         "fail", "truncate", "truncate_far", "delete", "retrieve", "duplicate", "push_to_talk", "hands_free",
-        "voice", "nonsense",
+        "voice", "nonsense", "idle",
     ]
 )  # fmt: skip
 
@@ -125,11 +125,14 @@ class World:
         self.client.update(audio={"input": {"turn_detection": None}})
 
     def do_hands_free(self, pick: int) -> None:
-        detection = {"type": "server_vad", "interrupt_response": bool(pick % 2)}
+        detection = {"type": "server_vad", "interrupt_response": bool(pick % 2), "idle_timeout_ms": 5000}
         self.client.update(audio={"input": {"turn_detection": detection, "transcription": {}}})
 
     def do_voice(self, pick: int) -> None:
         self.client.update(audio={"output": {"voice": "ash" if pick % 2 else "alloy"}})
+
+    def do_idle(self, pick: int) -> None:
+        self.client.take(self.client.session.idle())
 
     def do_nonsense(self, pick: int) -> None:
         self.client.send("session.update", session={"type": "realtime", "audio": {"input": {"x": pick}}})

@@ -66,7 +66,8 @@ class Service(RuleBasedStateMachine):
             self.wanted.discard(event["event_id"])
         self.send(refused)
 
-    @precondition(lambda self: self.active is None)
+    # A service reads what was sent within a turn or two: it does not begin by itself again and again before.
+    @precondition(lambda self: self.active is None and self.begun_alone < 6)
     @rule()
     def the_service_begins_by_itself(self) -> None:
         self.begun_alone += 1

@@ -84,6 +84,18 @@ class CancelReply:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitIdle:
+    """Report ``idle`` once the user has heard everything and then been silent for ``idle_ms``."""
+
+    idle_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndIdle:
+    """Somebody speaks again: report nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Close:
     """Close the connection after everything sent so far."""
 
@@ -91,7 +103,19 @@ class Close:
     reason: str
 
 
-Action = Send | Hear | Listen | ForgetTurn | Transcribe | TranscribeAudio | StartReply | CancelReply | Close
+Action = (
+    Send
+    | Hear
+    | Listen
+    | ForgetTurn
+    | Transcribe
+    | TranscribeAudio
+    | StartReply
+    | CancelReply
+    | AwaitIdle
+    | EndIdle
+    | Close
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,13 @@ from typing import Any, Final, NoReturn
 from voiceapp.engine import models
 from voiceapp.engine.actions import (
     Action,
+    AwaitIdle,
     CancelReply,
     Close,
+    EndIdle,
     ReplyFact,
     Send,
+    Spoken,
     StartReply,
 )
 from voiceapp.engine.hearing import Hearing
@@ -89,6 +92,10 @@ class Connection:
         self._drained = asyncio.Event()
         self._drained.set()
         self._replies: dict[str, asyncio.Task[None]] = {}
+        # When a client that plays everything at once will have played it.
+        self._heard_until_s = 0.0
+        self._idle: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
         self._prepared: tuple[ReplyWork, asyncio.Task[None]] | None = None
 
     async def run(self) -> None:
@@ -105,6 +112,8 @@ class Connection:
         except* Exception:
             log.exception("An engine session failed")
             await self._close_quietly()
+        finally:
+            self._end_idle()
 
     async def _close_quietly(self) -> None:
         try:
@@ -155,6 +164,10 @@ class Connection:
                 case CancelReply(response_id=response_id):
                     if task := self._replies.pop(response_id, None):
                         task.cancel()
+                case AwaitIdle(idle_ms=idle_ms):
+                    self._await_idle(idle_ms)
+                case EndIdle():
+                    self._end_idle()
                 case Close():
                     self._unsent.append(action)
                     self._to_send.set()
@@ -213,6 +226,21 @@ class Connection:
         else:
             await self._hearing.run(ready)
 
+    # -- silence ----------------------------------------------------------------------------------------
+
+    def _await_idle(self, idle_ms: int) -> None:
+        self._end_idle()
+        heard_s = max(0.0, self._heard_until_s - self._loop.time())
+        self._idle = self._loop.call_later(heard_s + idle_ms / 1000, self._report_idle)
+
+    def _end_idle(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    def _report_idle(self) -> None:
+        self._perform(self._session.idle())
+
     # -- replies ----------------------------------------------------------------------------------------
 
     def _prepare(self, transcript: str | None) -> None:
@@ -241,6 +269,9 @@ class Connection:
 
     async def _deliver(self, response_id: str, work: ReplyWork, making: asyncio.Task[None]) -> None:
         def take(fact: ReplyFact) -> None:
+            if isinstance(fact, Spoken) and work.speaking is not None:
+                lasts_s = work.speaking.audio_format.duration_ms(len(fact.audio)) / 1000
+                self._heard_until_s = max(self._heard_until_s, self._loop.time()) + lasts_s
             self._perform(self._session.reply_brought(response_id, fact))
 
         try:

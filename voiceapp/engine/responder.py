@@ -9,7 +9,9 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine import checks
 from voiceapp.engine.actions import (
     Action,
+    AwaitIdle,
     CancelReply,
+    EndIdle,
     Failed,
     Opened,
     ReplyFact,
@@ -119,6 +121,7 @@ class Responder:
         if shape.in_conversation:
             self._main = reply
             self._due = False
+            self._act(EndIdle())
         reply.created()
         self.start_waiting()
 
@@ -233,8 +236,11 @@ class Responder:
         reply.finish(status, details)
         if reply is self._main:
             self._main = None
+            turns = self._config.turns
             if self._due:
                 self._start(self._shape({}), {})
+            elif turns is not None and turns.idle_timeout_ms is not None and status == "completed":
+                self._act(AwaitIdle(turns.idle_timeout_ms))
 
     # -- what the provider and the voice bring ----------------------------------------------------------
 

@@ -13,6 +13,7 @@ from voiceapp.engine import checks
 from voiceapp.engine.actions import (
     Action,
     Close,
+    EndIdle,
     ForgetTurn,
     Hear,
     Listen,
@@ -134,8 +135,6 @@ class EngineSession:
                 raise checks.invalid_value(kind, _CLIENT_TYPES, "type")
 
     def _update(self, change: Object) -> None:
-        if "audio" in change and self._turn_item_id is not None:
-            self._check_format_is_free(change)
         before = (self._config.input_format, self._config.turns)
         self._config.update(change, audio_was_spoken=self._conversation.has_spoken())
         after = (self._config.input_format, self._config.turns)
@@ -145,20 +144,6 @@ class EngineSession:
                 self._turn_item_id = None
             self._out.append(Listen(*after))
         self._emit(ev.SessionUpdated, session=self._config.snapshot())
-
-    def _check_format_is_free(self, change: Object) -> None:
-        """Refuse nothing but a format change in the middle of somebody's sentence."""
-        audio = change["audio"]
-        part = audio.get("input") if isinstance(audio, dict) else None
-        wanted = part.get("format") if isinstance(part, dict) else None
-        if wanted is not None and checks.audio_format(wanted, "session.audio.input.format") != (
-            self._config.input_format.to_ga()
-        ):
-            raise checks.refuse(
-                "invalid_value",
-                "Cannot update the input audio format while the user is speaking.",
-                "session.audio.input.format",
-            )
 
     # -- input audio ------------------------------------------------------------------------------------
 
@@ -204,6 +189,7 @@ class EngineSession:
         if turns is not None and detected_ms > self._buffer.start_ms and self._turn_item_id is None:
             self._turn_item_id = self._new_id("item")
             self._turn_start_ms = audio_start_ms
+            self._out.append(EndIdle())
             self._emit(
                 ev.InputAudioBufferSpeechStarted, audio_start_ms=audio_start_ms, item_id=self._turn_item_id
             )
@@ -220,6 +206,26 @@ class EngineSession:
         self._emit(ev.InputAudioBufferSpeechStopped, audio_end_ms=audio_end_ms, item_id=item_id)
         audio = self._buffer.take(self._turn_start_ms, audio_end_ms)
         self._add_user_audio(item_id, audio, self._turn_start_ms, audio_end_ms)
+        if turns.create_response:
+            self._responder.answer_turn()
+        return self._take()
+
+    def idle(self) -> list[Action]:
+        """The user has said nothing for ``idle_timeout_ms`` after the last answer: speak to them again."""
+        turns = self._config.turns
+        if turns is None or turns.idle_timeout_ms is None or self._turn_item_id or self._responder.busy:
+            return self._take()
+        end_ms = self._buffer.end_ms
+        start_ms = max(self._buffer.start_ms, end_ms - turns.idle_timeout_ms)
+        item_id = self._new_id("item")
+        self._emit(
+            ev.InputAudioBufferTimeoutTriggered,
+            audio_start_ms=round(start_ms),
+            audio_end_ms=round(end_ms),
+            item_id=item_id,
+        )
+        self._add_user_audio(item_id, self._buffer.take(start_ms, end_ms), start_ms, end_ms)
+        self._out.append(ForgetTurn(round(end_ms)))
         if turns.create_response:
             self._responder.answer_turn()
         return self._take()
