@@ -346,7 +346,7 @@ class Conversation:
         """
         active = self.sequencer.active
         begun = active is not None and self.speaker.began(active)
-        self.owes_response = not self.sequencer.idle and not begun
+        self.owes_response |= not self.sequencer.idle and not begun
         actions = self.speaker.complete_all()
         if active is not None:
             details = {"type": "failed", "error": {"type": "server_error", "code": "upstream_lost"}}
