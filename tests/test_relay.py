@@ -518,6 +518,8 @@ async def test_a_page_that_comes_back_misses_and_repeats_nothing(
 ) -> None:
     async with talking() as (page, upstream):
         ready = page.seen[-1]
+        for _ in range(3):
+            await page.socket.send_to(bytes_data=b"\0\0" * 480)
         await upstream.begin_answer()
         await upstream.say("One.", b"\1\0" * 24_000)
         await page.hear(24_000 * 2)
@@ -527,7 +529,8 @@ async def test_a_page_that_comes_back_misses_and_repeats_nothing(
         await upstream.end_answer("One. Two.")
         again = Page(signed_in)
         await again.connect(resume={"session_id": ready["session_id"], "seq": page.seq})
-        assert (await again.until("session.resumed"))["lost"] is False
+        resumed = await again.until("session.resumed")
+        assert (resumed["lost"], resumed["frames"]) == (False, 3)
         await again.until("response.done")
         assert bytes(again.audio) == b"\2\0" * 24_000
         assert upstream.connections == 1

@@ -74,6 +74,7 @@ class LiveSession:
             # No deployment transcribes here; the page shows speech without words.
             self.assistant = msgspec.structs.replace(self.assistant, transcription=None)
         self.legs = legs or Legs(self.assistant.input_format, self.assistant.output_format)
+        self.frames = 0
         self._sample_bytes = self.legs.input.sample_bytes
         self.outbox = Outbox()
         self._loop = asyncio.get_running_loop()
@@ -241,7 +242,14 @@ class LiveSession:
         """Let a page come back that has everything up to ``seq``; return ``session.resumed`` for it."""
         self.attach(page)
         after, lost = self.outbox.rewind(seq)
-        return {"type": "session.resumed", "seq": after, "session_id": str(self.id), "lost": lost}
+        return {
+            "type": "session.resumed",
+            "seq": after,
+            "session_id": str(self.id),
+            "lost": lost,
+            # A line that dies without a goodbye swallows frames; the page sends those again.
+            "frames": self.frames,
+        }
 
     def detach(self, page: object) -> None:
         """A page's socket is gone; the session waits for the next one."""
