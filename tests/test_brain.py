@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import time
 from typing import Any
 
 import jsonschema
@@ -273,6 +274,13 @@ def test_arguments_are_always_valid_for_the_tools_schema(said: str, properties: 
 @given(said=st.text(), instructions=st.text(), earlier=st.lists(st.text(), max_size=3))
 def test_whatever_is_said_gets_an_answer(said: str, instructions: str, earlier: list[str]) -> None:
     assert answer(*earlier, said, instructions=instructions, tools=TOOLS) is not None
+
+
+def test_a_very_long_text_does_not_hold_up_the_loop() -> None:
+    started = time.perf_counter()
+    for text in ("1 + " * 50_000, "A " * 50_000, " " * 100_000 + "a", "say " * 50_000, "A" + " " * 50_000):
+        answer(text, tools=TOOLS)
+    assert time.perf_counter() - started < 2
 
 
 def test_schemas_without_sense_do_no_harm() -> None:

@@ -22,7 +22,7 @@ from voiceapp.engine.actions import (
     StartReply,
     Transcribe,
 )
-from voiceapp.engine.items import TimedWord
+from voiceapp.engine.items import TimedWord, within
 from voiceapp.engine.session_config import DEFAULT_INSTRUCTIONS
 from voiceapp.engine.turns import TurnSettings
 from voiceapp.text.provider import (
@@ -701,6 +701,27 @@ def test_a_filtered_and_a_failed_reply_say_so() -> None:
     response = bring(client, Failed("rate_limit_exceeded", "Too much."), "resp_2")[-1]["response"]
     assert response["status"] == "failed"
     assert response["status_details"]["error"]["code"] == "rate_limit_exceeded"
+
+
+def test_a_long_conversation_loses_its_oldest_items_unless_that_is_disabled() -> None:
+    client = Client()
+    for number in range(12):
+        client.say(f"{number} " + "x" * 12_000)
+    client.send("response.create", response={"output_modalities": ["text"]})
+    said = [item.text.split()[0] for item in start_reply(client).request.history if isinstance(item, Said)]
+    assert said == ["3", "4", "5", "6", "7", "8", "9", "10", "11"]
+    bring(client, Finished())
+    client.update(truncation="disabled")
+    client.send("response.create")
+    assert len(start_reply(client).request.history) == 12
+
+
+def test_a_call_and_its_output_are_dropped_together() -> None:
+    said = (Called("c", "f", "x" * 400), Returned("c", "1"), Said("user", "y" * 40))
+    assert within(said, 20) == (Said("user", "y" * 40),)
+    assert within(said, 200) == said
+    assert within(said, 1) == (Said("user", "y" * 40),)
+    assert within(said[1:], 100) == said[1:]
 
 
 # -- function calls -------------------------------------------------------------------------------------

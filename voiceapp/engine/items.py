@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import copy
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ Object = dict[str, Any]
 
 # Enough for the last few turns; a session may last an hour and must not keep an hour of audio.
 AUDIO_BUDGET_BYTES: Final = 512 * 1024
+CHARACTERS_PER_TOKEN: Final = 4
 # A word of which at least this much was cut off was not heard.
 _SLACK_MS: Final = 40.0
 
@@ -185,6 +187,28 @@ def history(items: Iterable[Item]) -> tuple[HistoryItem, ...]:
                 if text or item.role == "user":
                     result.append(Said(fields["role"], text))
     return tuple(result)
+
+
+def within(said: Sequence[HistoryItem], tokens: int) -> tuple[HistoryItem, ...]:
+    """Return the newest part of a history that is about ``tokens`` long.
+
+    The newest item is always told, and never a tool's output without its call.
+    """
+    texts = {Said: "text", Called: "arguments", Returned: "output"}
+    kept, left = len(said), tokens
+    while kept > 0:
+        item = said[kept - 1]
+        left -= text_tokens(getattr(item, texts[type(item)]))
+        if left < 0 and kept < len(said):
+            break
+        kept -= 1
+    gone = {item.call_id for item in said[:kept] if isinstance(item, Called)}
+    return tuple(item for item in said[kept:] if not isinstance(item, Returned) or item.call_id not in gone)
+
+
+def text_tokens(text: str) -> int:
+    """Return about how many tokens a text is."""
+    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
 # -- items from the client ------------------------------------------------------------------------------

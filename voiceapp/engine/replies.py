@@ -9,21 +9,15 @@ from typing import Any, Final
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.actions import Speaking
-from voiceapp.engine.items import Conversation, Item, TimedWord
+from voiceapp.engine.items import CHARACTERS_PER_TOKEN, Conversation, Item, TimedWord, text_tokens
 from voiceapp.protocol import events as ev
 
 Object = dict[str, Any]
 Emit = Callable[..., None]
 """``emit(event_class, **fields)`` sends an event with an id of its own."""
 
-_CHARACTERS_PER_TOKEN: Final = 4
 _MS_PER_INPUT_TOKEN: Final = 100
 _MS_PER_OUTPUT_TOKEN: Final = 50
-
-
-def text_tokens(text: str) -> int:
-    """Return about how many tokens a text is."""
-    return math.ceil(len(text) / _CHARACTERS_PER_TOKEN)
 
 
 def audio_tokens(duration_ms: float, *, spoken: bool) -> int:
@@ -125,7 +119,7 @@ class Reply:
         room = self._room()
         part = output.item.fields["content"][0]
         if room is not None:
-            delta = delta[: max(0, room * _CHARACTERS_PER_TOKEN)]
+            delta = delta[: max(0, room * CHARACTERS_PER_TOKEN)]
         if delta:
             part["text"] += delta
             self._text_tokens = text_tokens(part["text"])

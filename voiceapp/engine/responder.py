@@ -20,7 +20,7 @@ from voiceapp.engine.actions import (
     StartReply,
     TranscribeAudio,
 )
-from voiceapp.engine.items import Conversation, Item, history, read_item
+from voiceapp.engine.items import Conversation, Item, history, read_item, within
 from voiceapp.engine.replies import Emit, Reply, ReplyShape
 from voiceapp.engine.session_config import RESPONSE, SessionConfig
 from voiceapp.text.provider import (
@@ -38,6 +38,7 @@ from voiceapp.text.provider import (
 Object = dict[str, Any]
 
 _MOST_AT_ONCE: Final = 8
+_CONTEXT_TOKENS: Final = 28_224
 
 
 class Responder:
@@ -157,9 +158,11 @@ class Responder:
     def _request(self, wanted: Object, shape: ReplyShape, said: tuple[HistoryItem, ...]) -> ReplyRequest:
         config = self._config
         choice = wanted.get("tool_choice", config["tool_choice"])
+        # The service drops the oldest items when the conversation outgrows its context.
+        fits = said if config["truncation"] == "disabled" else within(said, _CONTEXT_TOKENS)
         return ReplyRequest(
             instructions=wanted.get("instructions") or config["instructions"],
-            history=said,
+            history=fits,
             tools=tuple(
                 Tool(tool["name"], tool.get("description") or "", tool.get("parameters") or {})
                 for tool in wanted.get("tools", config["tools"])

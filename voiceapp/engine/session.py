@@ -23,8 +23,8 @@ from voiceapp.engine.actions import (
     Transcribe,
 )
 from voiceapp.engine.buffer import InputBuffer
-from voiceapp.engine.items import Conversation, Item, whole_samples
-from voiceapp.engine.replies import audio_tokens, text_tokens
+from voiceapp.engine.items import Conversation, Item, text_tokens, whole_samples
+from voiceapp.engine.replies import audio_tokens
 from voiceapp.engine.responder import Responder
 from voiceapp.engine.session_config import SessionConfig
 from voiceapp.errors import ProtocolError

@@ -20,6 +20,8 @@ from voiceapp.text.provider import Delta, Finished, ReplyRequest, Said, TextDelt
 from voiceapp.text.tool_matching import Match, match_tool
 
 _MOST_COUNTED: Final = 100
+# This brain thinks on the event loop, where nobody's long text may hold up others' speech.
+_LONGEST_READ: Final = 4_000
 _OTHER_LANGUAGE: Final = re.compile(
     r"\b(?:in|speak|only)\s+(German|French|Spanish|Italian|Portuguese|Dutch|Polish|Chinese|Japanese|Korean|Arabic"
     r"|Hindi|Russian|Turkish|Swedish)\b"
@@ -35,12 +37,9 @@ _REASONS: Final = (
     (r"\b(?:music|song|sing)\b", "I have only a speaking voice."),
 )
 _I_CAN: Final = (
-    "I can tell you the time and the date, do sums, count, remember your name, repeat what you say, "
-    "tell a joke "
-    "or a story, and explain this application."
+    "I can tell you the time and the date, do sums, count, remember your name, repeat what you say, tell a "
+    "joke or a story, and explain this application."
 )
-
-
 _ABOUT_ME: Final = "I am a small built-in brain and not a language model."
 
 
@@ -124,7 +123,7 @@ class Brain:
 
 def _turn(request: ReplyRequest, now: dt.datetime) -> _Turn:
     last = next((item for item in reversed(request.history) if isinstance(item, Said)), None)
-    text = last.text.strip() if last and last.role == "user" else ""
+    text = " ".join(last.text[:_LONGEST_READ].split()) if last and last.role == "user" else ""
     said = re.sub(r"[^\w\s'.+*/^%-]", " ", text.lower().replace("’", "'"))
     return _Turn(text, " ".join(said.split()), request, now)
 

@@ -189,11 +189,12 @@ def solve(text: str) -> float | None:
 def _longest_sum(tokens: list[str | float]) -> list[str | float]:
     """Return the longest run of number, operator, number, …; empty where no operator is between numbers."""
     best: list[str | float] = []
-    for start, token in enumerate(tokens):
-        if not isinstance(token, float):
+    index = 0
+    while index < len(tokens):
+        run: list[str | float] = [tokens[index]]
+        index += 1
+        if not isinstance(run[0], float):
             continue
-        run: list[str | float] = [token]
-        index = start + 1
         while (
             index + 1 < len(tokens) and tokens[index] in _OPERATORS and isinstance(tokens[index + 1], float)
         ):
