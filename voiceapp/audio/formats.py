@@ -18,20 +18,17 @@ class AudioFormat(Enum):
     PCMA = "audio/pcma"
     """G.711 A-law at 8 kHz."""
 
-    @property
-    def rate_hz(self) -> int:
-        """Samples per second."""
-        return 24_000 if self is AudioFormat.PCM16 else 8_000
+    rate_hz: int
+    """Samples per second."""
+    sample_bytes: int
+    """Bytes per sample."""
+    bytes_per_ms: int
+    """Bytes per millisecond: 48 for PCM16, 8 for G.711."""
 
-    @property
-    def sample_bytes(self) -> int:
-        """Bytes per sample."""
-        return 2 if self is AudioFormat.PCM16 else 1
-
-    @property
-    def bytes_per_ms(self) -> int:
-        """Bytes per millisecond: 48 for PCM16, 8 for G.711."""
-        return self.rate_hz * self.sample_bytes // 1000
+    def __init__(self, media_type: str) -> None:
+        # Plain attributes, as they are read for every frame.
+        self.rate_hz, self.sample_bytes = (24_000, 2) if media_type == "audio/pcm" else (8_000, 1)
+        self.bytes_per_ms = self.rate_hz * self.sample_bytes // 1000
 
     @property
     def silence(self) -> bytes:

@@ -244,7 +244,7 @@ def _product(service: str) -> Iterator[Relay]:
             "AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT": "load-transcription",
             "VOICEAPP_MAX_SESSIONS_PER_USER": "10000",
             "VOICEAPP_MAX_SESSIONS": "10000",
-            "VOICEAPP_RECORD_AUDIO": "1",
+            "VOICEAPP_RECORD_AUDIO": os.environ.get("LT_REC", "1"),
             "DATABASE_URL": "",
             "VOICEAPP_REDIS_URL": "",
         }

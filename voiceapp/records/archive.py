@@ -24,6 +24,7 @@ from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.resample import Resampler
 from voiceapp.errors import AudioFormatError
+from voiceapp.records.background import yield_to_audio
 from voiceapp.records.journal import HEADER_BYTES, JournalReader
 
 logger = logging.getLogger(__name__)
@@ -167,6 +168,7 @@ class Archiver:
         self._due.join()
 
     def _run(self) -> None:
+        yield_to_audio()
         while True:
             folder, session_id = self._due.get()
             try:

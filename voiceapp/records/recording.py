@@ -17,6 +17,7 @@ from uuid import UUID
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.records.archive import archive_path, archiver, journal_path, left_journals, recordings_folder
+from voiceapp.records.background import yield_to_audio
 from voiceapp.records.journal import Journal
 
 __all__ = ["Recorder", "recordings_folder", "repair"]
@@ -61,6 +62,7 @@ class _Disk:
         return True
 
     def _run(self) -> None:
+        yield_to_audio()
         while True:
             with self._changed:
                 while not self._due:
@@ -78,6 +80,9 @@ class _Track:
 
     def __init__(self, path: Path, audio_format: AudioFormat) -> None:
         self.format = audio_format
+        self.samples_per_ms = audio_format.rate_hz // 1000
+        self.slack = self.samples(SLACK_MS)
+        self._block_bytes = BLOCK_MS * audio_format.bytes_per_ms
         self.end = 0
         """Where the next sample goes, in samples."""
         self._path = path
@@ -88,7 +93,7 @@ class _Track:
         self._held_at = 0
 
     def samples(self, ms: float) -> int:
-        return round(ms * self.format.rate_hz / 1000)
+        return round(ms * self.samples_per_ms)
 
     @property
     def empty(self) -> bool:
@@ -102,7 +107,7 @@ class _Track:
             self._held_at = position
         self._held += data
         self.end = position + len(data) // self.format.sample_bytes
-        if len(self._held) >= BLOCK_MS * self.format.bytes_per_ms:
+        if len(self._held) >= self._block_bytes:
             self.flush()
 
     def flush(self) -> None:
@@ -169,7 +174,11 @@ class Recorder:
         """Add a microphone frame in the input format; it ends at ``at_ms``, give or take the network."""
         track = self._user
         length = len(data) // track.format.sample_bytes
-        slack, late = track.samples(SLACK_MS), track.samples(at_ms) - track.end - length
+        late = round(at_ms * track.samples_per_ms) - track.end - length
+        slack = track.slack
+        if -slack <= late <= slack:
+            track.append(data, track.end)
+            return
         if late > slack:
             self._hole_at, self._hole = track.end, late
             track.append(data, track.end + late)
@@ -197,8 +206,8 @@ class Recorder:
         track = self._assistant
         length = len(data) // track.format.sample_bytes
         places = self._items.setdefault(item_id, [])
-        place = max(track.samples(at_ms), track.end)
-        if places and place - track.end <= track.samples(SLACK_MS):
+        place = max(round(at_ms * track.samples_per_ms), track.end)
+        if places and place - track.end <= track.slack:
             # The player's buffer hides a gap this short.
             place = track.end
         offset = places[-1][0] + places[-1][2] if places else 0

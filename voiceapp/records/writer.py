@@ -19,6 +19,7 @@ from django.db import Error as DatabaseTrouble
 from django.db import InterfaceError, OperationalError, connection
 
 from voiceapp.errors import VoiceAppError
+from voiceapp.records.background import yield_to_audio
 from voiceapp.records.entries import ItemRecord, ResponseRecord, ToolCallRecord
 from voiceapp.records.rows import Key, Record, write_rows
 
@@ -131,6 +132,7 @@ class Writer:
             raise StoreUnavailable("The store is closed.")
 
     def _run(self) -> None:
+        yield_to_audio()
         failures = 0
         while True:
             self._wake.wait()

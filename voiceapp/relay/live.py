@@ -32,8 +32,8 @@ from voiceapp.relay.target import Target
 
 logger = logging.getLogger(__name__)
 
-TICK_S = 0.1
-"""How exact deadlines are: a cut that nobody reports settles after 250 to 350 ms."""
+TICK_S = 0.25
+"""How exact deadlines are: a cut that nobody reports settles after 250 to 500 ms."""
 
 EARLY_AUDIO_MS = 10_000
 """Speech kept while the service is being dialled."""

@@ -37,7 +37,7 @@ class Outbox:
         self._flight_bytes = 0
         self._next_seq = 1
         self._next_to_send = 1
-        self._wake = asyncio.Event()
+        self._sender: asyncio.Future[None] | None = None
         self._empty = asyncio.Event()
 
     def put_text(self, text: str) -> None:
@@ -54,7 +54,11 @@ class Outbox:
         self._next_seq += 1
         self._messages.append(message)
         self._kept_bytes += message.size
-        self._wake.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._sender is not None and not self._sender.done():
+            self._sender.set_result(None)
 
     @property
     def overfull(self) -> bool:
@@ -74,7 +78,7 @@ class Outbox:
             message = self._messages.popleft()
             self._kept_bytes -= message.size
             self._flight_bytes -= message.size
-        self._wake.set()
+        self._wake()
 
     def rewind(self, seq: int) -> tuple[int, bool]:
         """A page comes back that has everything up to ``seq``; send what follows once more.
@@ -95,8 +99,9 @@ class Outbox:
             if message is not None:
                 return message
             self._empty.set()
-            self._wake.clear()
-            await self._wake.wait()
+            # One page reads at a time; a future is cheaper than an event, and this waits for every frame.
+            self._sender = asyncio.get_running_loop().create_future()
+            await self._sender
 
     def take(self) -> Message | None:
         """Return the next message that may be sent now, if there is one; it counts as sent."""
