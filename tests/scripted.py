@@ -6,6 +6,7 @@ import asyncio
 import base64
 import http
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -18,7 +19,7 @@ from websockets.http11 import Request, Response
 from voiceapp.protocol import dialects
 from voiceapp.protocol.dialects import Dialect, Half
 
-SESSION = {
+SESSION: dict[str, Any] = {
     "type": "realtime",
     "object": "realtime.session",
     "id": "sess_1",
@@ -51,6 +52,8 @@ class Service:
         self.connections = 0
         self.audio = bytearray()
         self.closed = asyncio.Event()
+        self.expires_in_s: float | None = None
+        self.refuse_semantic_vad = False
         self._socket: ServerConnection | None = None
         self._changed = asyncio.Condition()
         self._read = 0
@@ -74,6 +77,8 @@ class Service:
         self.connections += 1
         self.closed.clear()
         self._session = SESSION
+        if self.expires_in_s is not None:
+            self._session = {**SESSION, "expires_at": int(time.time() + self.expires_in_s)}
         await self.send({"type": "session.created", "session": self._session})
         try:
             async for message in socket:
@@ -87,7 +92,14 @@ class Service:
         for event in dialects.to_ga(raw, self.dialect, Half.CLIENT):
             if event["type"] == "input_audio_buffer.append":
                 self.audio += base64.b64decode(event["audio"])
-            if event["type"] == "session.update":
+            if (
+                event["type"] == "session.update"
+                and self.refuse_semantic_vad
+                and "semantic_vad" in str(event)
+            ):
+                error = {"code": "invalid_value", "message": "No.", "event_id": event["event_id"]}
+                await self.send({"type": "error", "error": error})
+            elif event["type"] == "session.update":
                 self._session = merge(self._session, event["session"])
                 await self.send({"type": "session.updated", "session": self._session})
             async with self._changed:

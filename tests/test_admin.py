@@ -12,7 +12,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from voiceapp.config import AssistantConfig
-from voiceapp.records.admin import clock
+from voiceapp.records.clock import clock
 from voiceapp.records.models import Assistant, Item, Response, Session, ToolCall
 from voiceapp.records.usage import totals
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -20,9 +21,10 @@ from django.test import AsyncClient
 from tests.scripted import Service, service
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records import store
-from voiceapp.records.models import Session
+from voiceapp.records.models import Assistant, Session
 from voiceapp.relay.consumer import voice_socket
 from voiceapp.relay.registry import registry
+from voiceapp.relay.target import use_credential
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -125,19 +127,23 @@ def talking(settings: Any, signed_in: dict[str, Any], tmp_path: Any) -> Talk:
 
     @asynccontextmanager
     async def talk(
-        dialect: Dialect = Dialect.GA, start: dict[str, Any] | None = None, **config: Any
+        dialect: Dialect = Dialect.GA,
+        start: dict[str, Any] | None = None,
+        prepare: Callable[[Service], None] | None = None,
+        **config: Any,
     ) -> AsyncIterator[tuple[Page, Service]]:
         async with service(dialect) as upstream:
-            settings.VOICE = replace(
-                settings.VOICE,
-                azure_endpoint=upstream.url,
-                azure_api_key="key",
-                azure_deployment="dep",
-                azure_api_version="2025-04-01-preview" if dialect is not Dialect.GA else "",
-                azure_transcription_deployment="my-transcriber",
-                data_dir=tmp_path,
-                **config,
-            )
+            if prepare is not None:
+                prepare(upstream)
+            chosen = {
+                "azure_endpoint": upstream.url,
+                "azure_api_key": "key",
+                "azure_deployment": "dep",
+                "azure_api_version": "2025-04-01-preview" if dialect is not Dialect.GA else "",
+                "azure_transcription_deployment": "my-transcriber",
+                "data_dir": tmp_path,
+            }
+            settings.VOICE = replace(settings.VOICE, **{**chosen, **config})
             page = Page(signed_in)
             await page.connect(**(start or {}))
             await page.until("session.ready")
@@ -512,6 +518,8 @@ async def test_a_page_that_comes_back_misses_and_repeats_nothing(
 ) -> None:
     async with talking() as (page, upstream):
         ready = page.seen[-1]
+        for _ in range(3):
+            await page.socket.send_to(bytes_data=b"\0\0" * 480)
         await upstream.begin_answer()
         await upstream.say("One.", b"\1\0" * 24_000)
         await page.hear(24_000 * 2)
@@ -521,7 +529,8 @@ async def test_a_page_that_comes_back_misses_and_repeats_nothing(
         await upstream.end_answer("One. Two.")
         again = Page(signed_in)
         await again.connect(resume={"session_id": ready["session_id"], "seq": page.seq})
-        assert (await again.until("session.resumed"))["lost"] is False
+        resumed = await again.until("session.resumed")
+        assert (resumed["lost"], resumed["frames"]) == (False, 3)
         await again.until("response.done")
         assert bytes(again.audio) == b"\2\0" * 24_000
         assert upstream.connections == 1
@@ -575,8 +584,109 @@ async def test_a_lost_service_is_called_again_with_what_was_said(talking: Talk) 
         ]
 
 
+async def test_a_session_is_renewed_before_the_services_cap_at_a_quiet_moment(
+    talking: Talk, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.05)
+    async with talking() as (page, first):
+        first.expires_in_s = 60.0
+        await first.drop()
+        await page.until("session.updated")
+        assert first.connections == 2
+        # The page has not heard the answer to its end, so the line is kept.
+        await answer(first, page, 1_000, "One moment.")
+        await asyncio.sleep(0.3)
+        assert first.connections == 2
+        await page.socket.send_to(bytes_data=b"\1\0" * 480)
+        first.expires_in_s = None
+        await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 1000, "final": True})
+        await page.until("session.renewed")
+        assert first.connections == 3
+        restored = await first.expect("conversation.item.create")
+        assert restored["item"]["content"] == [{"type": "output_text", "text": "One moment."}]
+        await first.user_turn("still there?", "item_u2")
+        await page.until("conversation.item.input_audio_transcription.completed")
+        assert [row["generated_text"] for row in await rows(page)] == ["One moment.", "still there?"]
+
+
+async def test_at_the_last_moment_a_session_is_renewed_in_mid_answer(talking: Talk, monkeypatch: Any) -> None:
+    monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.05)
+    async with talking() as (page, upstream):
+        upstream.expires_in_s = 4.0
+        await upstream.drop()
+        await page.until("session.updated")
+        upstream.expires_in_s = None
+        await page.until("session.renewed")
+        assert upstream.connections == 3
+
+
+async def test_an_answer_that_a_lost_service_owed_is_asked_for_again(talking: Talk) -> None:
+    async with talking() as (page, upstream):
+        await upstream.user_turn("are you there?")
+        await page.send({"type": "response.create"})
+        await upstream.expect("response.create")
+        await upstream.send({"type": "response.created", "response": {"id": "resp_1", "output": []}})
+        await page.until("response.created")
+        await upstream.drop()
+        assert (await page.until("response.done"))["response"]["status"] == "failed"
+        await upstream.expect("conversation.item.create")
+        await upstream.expect("response.create")
+
+
+async def test_speech_while_the_service_is_dialled_again_is_kept(talking: Talk) -> None:
+    async with talking() as (page, upstream):
+        await upstream.drop()
+        await page.until("notice")
+        before = len(upstream.audio)
+        for n in range(5):
+            await page.socket.send_to(bytes_data=bytes([n, 0]) * 480)
+        await page.until("session.updated")
+        while len(upstream.audio) < before + 5 * 960:
+            await upstream.expect("input_audio_buffer.append")
+        assert bytes(upstream.audio[before:]) == b"".join(bytes([n, 0]) * 480 for n in range(5))
+
+
+async def test_a_service_without_semantic_turns_falls_back_to_silence(
+    talking: Talk, signed_in: dict[str, Any]
+) -> None:
+    detection = {"type": "semantic_vad", "eagerness": "low", "interrupt_response": False}
+    await Assistant.objects.acreate(slug="semantic", name="S", turn_detection=detection)
+
+    def refuse(upstream: Service) -> None:
+        upstream.refuse_semantic_vad = True
+
+    async with talking(prepare=refuse, start={"assistant": "semantic"}) as (page, upstream):
+        assert [event["code"] for event in page.seen if event["type"] == "notice"] == ["semantic_vad_refused"]
+        last = upstream.sent_to_me("session.update")[-1]
+        fallen_back = last["session"]["audio"]["input"]["turn_detection"]
+        assert fallen_back == {"type": "server_vad", "interrupt_response": False}
+
+
+async def test_each_connection_has_a_fresh_token(talking: Talk) -> None:
+    tokens = (f"token {n}" for n in range(1, 9))
+
+    class Source:
+        def get_token(self, *scopes: str) -> Any:
+            assert scopes == ("https://cognitiveservices.azure.com/.default",)
+            # Tokens come from a blocking call, which must not run on the event loop.
+            with pytest.raises(RuntimeError):
+                asyncio.get_running_loop()
+            return SimpleNamespace(token=next(tokens))
+
+    use_credential(Source())
+    try:
+        async with talking(azure_api_key="") as (page, upstream):
+            await upstream.drop()
+            await page.until("session.updated")
+            sent = [request.headers["Authorization"] for request in upstream.requests]
+            assert sent == ["Bearer token 1", "Bearer token 2"]
+            assert "api-key" not in upstream.requests[0].headers
+    finally:
+        use_credential(None)
+
+
 async def test_a_service_that_stays_away_ends_the_session_in_words(talking: Talk, monkeypatch: Any) -> None:
-    monkeypatch.setattr("voiceapp.relay.live.RECONNECTS", 1)
+    monkeypatch.setattr("voiceapp.relay.line.RECONNECTS", 1)
     async with talking() as (page, upstream):
         upstream.refuse = 503
         await upstream.drop()

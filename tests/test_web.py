@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -96,7 +95,7 @@ def test_recent_sessions_have_titles(page: Client, user: User) -> None:
     kept(User.objects.create_user("eve"), said("a", "user", "a secret"))
     recent = list(page.get("/").context["recent"])
     assert [one.title for one in recent] == [("word " * 16).strip()[:79].rstrip() + "…", "Assistant"]
-    assert recent[0].duration == timedelta(seconds=65)
+    assert recent[0].duration == "1:05"
     assert recent[0].started == recent[0].started_at
 
 

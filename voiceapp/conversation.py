@@ -14,12 +14,8 @@ from typing import Any
 from voiceapp import page_events, session_config
 from voiceapp.actions import (
     Action,
-    CutAudio,
-    EndAudio,
     FormatsAgreed,
-    SaveItem,
     SaveResponse,
-    SendAudio,
     SendBrowser,
     SendUpstream,
     notice,
@@ -29,18 +25,16 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.calls import FunctionCalls, PendingCall
 from voiceapp.config import AssistantConfig
 from voiceapp.items import Items
-from voiceapp.playback import Playback, Track, heard_words
+from voiceapp.own_events import OwnEvents
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.sequencer import ResponseSequencer, is_out_of_band
+from voiceapp.speaker import Speaker
 
 _SETTLED_HERE = frozenset({
     "conversation_already_has_active_response", "response_cancel_not_active", "session_expired",
 })  # fmt: skip
 """Errors that concern only the relay: it queues, has nothing to cancel, or dials again."""
-
-MAX_OWN_EVENTS = 256
-"""Events of ours that an error may still name; services answer within a few."""
 
 
 @dataclass
@@ -52,7 +46,6 @@ class Conversation:
     transcription_model: str = ""
     tools: list[Object] = field(default_factory=list)
     calls: FunctionCalls = field(default_factory=FunctionCalls)
-    playback: Playback = field(default_factory=Playback)
     sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
     input_format: AudioFormat = AudioFormat.PCM16
     output_format: AudioFormat = AudioFormat.PCM16
@@ -63,13 +56,14 @@ class Conversation:
         self.output_format = self.assistant.output_format
         self.turn_detection = self.assistant.turn_detection
         self.items = Items(captions=self.assistant.transcription is not None)
-        self.own_events: dict[str, str] = {}
+        self.own = OwnEvents(self.ids)
+        self.speaker = Speaker(self.items, self.own)
         self.speech_stopped_ms: float | None = None
         self.speaking = False
         self.expires_at: float | None = None
         self.latency_ms: dict[str, int] = {}
-        self.announced: set[str] = set()
         self.restoring: set[str] = set()
+        self.owes_response = False
 
     # -- from the service ---------------------------------------------------------------------------
 
@@ -83,26 +77,11 @@ class Conversation:
         return handler(self, event, text, now)
 
     def _audio(self, event: events.ResponseOutputAudioDelta, now: float) -> list[Action]:
-        audio_ms = self.output_format.duration_ms(len(event.delta))
-        track = self.playback.receive(event.item_id, event.content_index, event.response_id, audio_ms, now)
-        if track is None:
-            return []
-        samples = SendAudio(track.index, event.item_id, event.delta)
-        if track.item_id in self.announced:
-            return [samples]
-        self.announced.add(track.item_id)
-        if self.speech_stopped_ms is not None:
+        actions = self.speaker.play(event, self.output_format, now)
+        if self.speech_stopped_ms is not None and actions:
             self.latency_ms[event.response_id] = int(now - self.speech_stopped_ms)
             self.speech_stopped_ms = None
-        announcement = {
-            "type": "audio.item",
-            "index": track.index,
-            "item_id": track.item_id,
-            "content_index": track.content_index,
-            "response_id": track.response_id,
-            "format": self.output_format.value,
-        }
-        return [to_browser(announcement), samples]
+        return actions
 
     def _session_created(self, event: events.SessionCreated, text: str, now: float) -> list[Action]:
         expires_at = event.session.get("expires_at")
@@ -112,8 +91,8 @@ class Conversation:
         self.restoring = {str(create["item"]["id"]) for create in history}
         return [
             to_browser(session_config.without_instructions(codec.to_fields(event))),
-            self._own({"type": "session.update", "session": update}, "configure"),
-            *(self._own(create, "history") for create in history),
+            self.own.send({"type": "session.update", "session": update}, "configure"),
+            *(self.own.send(create, "history") for create in history),
         ]
 
     def _session_updated(self, event: events.SessionUpdated, text: str, now: float) -> list[Action]:
@@ -126,7 +105,15 @@ class Conversation:
         return [
             FormatsAgreed(self.input_format, self.output_format),
             to_browser(session_config.without_instructions(codec.to_fields(event))),
+            *self._ask_again(),
         ]
+
+    def _ask_again(self) -> list[Action]:
+        """Ask a new connection for the answer that the lost one still owed."""
+        if not self.owes_response:
+            return []
+        self.owes_response = False
+        return self._send(self.sequencer.create(self._with_id({"type": "response.create"})) or [])
 
     def _error(self, event: events.Error, text: str, now: float) -> list[Action]:
         code = event.error.get("code")
@@ -134,10 +121,10 @@ class Conversation:
         if isinstance(event_id, str):
             next_up = self.sequencer.refused(event_id, code)
             if next_up is not None:
-                mine = self.own_events.pop(event_id, None)
+                mine = self.own.take(event_id)
                 told = mine is not None or code == "conversation_already_has_active_response"
                 return [*self._send(next_up), *([] if told else [SendBrowser(text)])]
-            purpose = self.own_events.pop(event_id, None)
+            purpose = self.own.take(event_id)
             if purpose == "configure":
                 return self._configuration_refused(event)
             if purpose is not None:
@@ -154,7 +141,7 @@ class Conversation:
             return [
                 notice("semantic_vad_refused", "This service has no semantic turn detection; "
                        "silence ends a turn instead.", "warning"),
-                self._own({"type": "session.update", "session": update}, "configure"),
+                self.own.send({"type": "session.update", "session": update}, "configure"),
             ]  # fmt: skip
         reason = str(event.error.get("message", ""))
         return [
@@ -221,7 +208,7 @@ class Conversation:
             item.response_id = event.response_id
             if isinstance(event, events.ResponseOutputAudioTranscriptDelta):
                 item.modality = "audio"
-        return [] if self._is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
+        return [] if self.speaker.is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
 
     def _text_done(
         self,
@@ -233,25 +220,17 @@ class Conversation:
         item = self.items.get(event.item_id)
         if item is not None:
             item.generated_text = event.transcript if spoken else event.text  # type: ignore[union-attr]
-        return [] if self._is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
-
-    def _is_cut(self, item_id: str, response_id: str) -> bool:
-        track = self.playback.tracks.get(item_id)
-        return (track is not None and track.cutting) or response_id in self.playback.dropped_responses
+        return [] if self.speaker.is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
 
     def _audio_done(self, event: events.ResponseOutputAudioDone, text: str, now: float) -> list[Action]:
-        return [*self._complete(event.item_id), SendBrowser(text)]
-
-    def _complete(self, item_id: str) -> list[Action]:
-        track = self.playback.complete(item_id)
-        return [] if track is None or track.cutting else [EndAudio(track.index, item_id)]
+        return [*self.speaker.complete(event.item_id), SendBrowser(text)]
 
     def _response_done(self, event: events.ResponseDone, text: str, now: float) -> list[Action]:
         response = event.response
         response_id = str(response.get("id", ""))
         actions: list[Action] = []
         for raw in response.get("output") or []:
-            actions += self._complete(str(raw.get("id", "")))
+            actions += self.speaker.complete(str(raw.get("id", "")))
         actions += [SendBrowser(text), *self._send(self.sequencer.done(response))]
         saved = SaveResponse(
             response_id,
@@ -273,7 +252,7 @@ class Conversation:
     ) -> list[Action]:
         self.speaking = True
         interrupts = (self.turn_detection or {}).get("interrupt_response") is not False
-        return [SendBrowser(text), *(self._cut(now) if interrupts else [])]
+        return [SendBrowser(text), *(self.speaker.cut(now) if interrupts else [])]
 
     def _speech_stopped(
         self, event: events.InputAudioBufferSpeechStopped, text: str, now: float
@@ -281,36 +260,6 @@ class Conversation:
         self.speech_stopped_ms = now
         self.speaking = False
         return [SendBrowser(text)]
-
-    def _cut(self, now: float) -> list[Action]:
-        """Stop what is playing and what is queued; the service is told once the position is known."""
-        return [
-            to_browser({"type": "audio.cut", "item_id": track.item_id, "response_id": track.response_id})
-            for track in self.playback.begin_cut(now)
-        ]
-
-    def _settle(self, track: Track, now: float) -> list[Action]:
-        cut_ms = self.playback.settle(track, now)
-        truncate = {
-            "type": "conversation.item.truncate",
-            "item_id": track.item_id,
-            "content_index": track.content_index,
-            "audio_end_ms": cut_ms,
-        }
-        actions: list[Action] = [self._own(truncate, "truncate"), CutAudio(track.item_id, cut_ms)]
-        item = self.items.get(track.item_id)
-        if item is not None:
-            item.cut_ms = cut_ms
-            item.heard_text = heard_words(item.generated_text, cut_ms, track.received_ms)
-            heard = {
-                "type": "caption.heard",
-                "item_id": item.item_id,
-                "heard_text": item.heard_text,
-                "cut_ms": cut_ms,
-            }
-            actions += [to_browser(heard), SaveItem(item)]
-        cleared = {"type": "output_audio_buffer.cleared", "response_id": track.response_id}
-        return [*actions, to_browser({**cleared, "event_id": next(self.ids)})]
 
     # -- from the page ------------------------------------------------------------------------------
 
@@ -320,7 +269,7 @@ class Conversation:
             return [self._refuse(*told, _event_id(event))]
         match event:
             case events.OutputAudioBufferClear():
-                return [*self._send(self.sequencer.cancel()), *self._cut(now)]
+                return [*self._send(self.sequencer.cancel()), *self.speaker.cut(now)]
             case events.ResponseCancel():
                 wanted = event.response_id if isinstance(event.response_id, str) else None
                 return self._send(self.sequencer.cancel(wanted))
@@ -334,23 +283,7 @@ class Conversation:
 
     def playback_report(self, item_id: str, played_ms: float, *, final: bool, now: float) -> list[Action]:
         """Take the page's report of how much of an item its speaker has played."""
-        before = self.playback.tracks.get(item_id)
-        first = before is not None and before.reported_ms is None
-        track = self.playback.report(item_id, played_ms, final=final)
-        if track is None:
-            return []
-        actions: list[Action] = []
-        name = {"response_id": track.response_id}
-        if first:
-            actions.append(self._buffer_event("output_audio_buffer.started", name))
-        if final and track.settle_at_ms is not None:
-            actions += self._settle(track, now)
-        elif track.drained:
-            actions.append(self._buffer_event("output_audio_buffer.stopped", name))
-        return actions
-
-    def _buffer_event(self, kind: str, fields: Object) -> SendBrowser:
-        return to_browser({"type": kind, "event_id": next(self.ids), **fields})
+        return self.speaker.report(item_id, played_ms, final=final, now=now)
 
     # -- tools --------------------------------------------------------------------------------------
 
@@ -375,7 +308,7 @@ class Conversation:
             "type": "conversation.item.create",
             "item": {"type": "function_call_output", "call_id": call_id, "output": output},
         }
-        return [self._own(answer, "tool_output"), saved, *self._follow_up()]
+        return [self.own.send(answer, "tool_output"), saved, *self._follow_up()]
 
     def _follow_up(self) -> list[Action]:
         """Ask for one response when all calls are answered and nothing else is under way."""
@@ -387,10 +320,7 @@ class Conversation:
 
     def tick(self, now: float) -> list[Action]:
         """Do what is due by now; see ``next_deadline``."""
-        actions: list[Action] = []
-        for track in self.playback.unsettled():
-            if track.settle_at_ms is not None and track.settle_at_ms <= now:
-                actions += self._settle(track, now)
+        actions = self.speaker.tick(now)
         for item_id in self.items.overdue(now):
             actions += self.items.transcript(item_id, "", "failed", now)
             actions.append(to_browser({"type": "caption.failed", "item_id": item_id}))
@@ -398,55 +328,50 @@ class Conversation:
 
     def next_deadline(self) -> float | None:
         """Return when ``tick`` is due, if ever."""
-        due = [track.settle_at_ms for track in self.playback.unsettled() if track.settle_at_ms is not None]
-        return min([*due, *self.items.transcripts_due.values()], default=None)
+        return min([*self.speaker.deadlines(), *self.items.transcripts_due.values()], default=None)
 
     def finish(self, now: float) -> list[Action]:
         """The session ends: settle what is open, so that nothing said is lost."""
-        actions: list[Action] = []
-        for track in [*self.playback.unsettled(), *self.playback.begin_cut(now)]:
-            if track.cut_ms is None:
-                actions += [
-                    a for a in self._settle(track, now) if not isinstance(a, SendUpstream | SendBrowser)
-                ]
-        return [*actions, *self.items.finish(now)]
+        return [*self.speaker.finish(now), *self.items.finish(now)]
 
     def quiet(self, now: float) -> bool:
         """Whether nothing is being said, thought, played or transcribed, so that a change goes unnoticed."""
         busy = self.speaking or self.calls.pending or self.items.transcripts_due
-        return not busy and self.sequencer.idle and not self.playback.playing(now)
+        return not busy and self.sequencer.idle and not self.speaker.playback.playing(now)
 
-    def disconnected(self) -> None:
-        """The service's connection is gone; a new one starts from ``session.created`` with the history."""
-        self.speaking = False
-        self.expires_at = None
+    def disconnected(self, now: float) -> list[Action]:
+        """The service's connection is gone; a new one starts from ``session.created`` with the history.
+
+        An answer of which nothing was heard is asked for again; one that had begun ends where it is.
+        """
+        active = self.sequencer.active
+        begun = active is not None and self.speaker.began(active)
+        self.owes_response |= not self.sequencer.idle and not begun
+        actions = self.speaker.complete_all()
+        if active is not None:
+            details = {"type": "failed", "error": {"type": "server_error", "code": "upstream_lost"}}
+            response = {"id": active, "object": "realtime.response", "status": "failed", "output": []}
+            done = {"type": "response.done", "event_id": self.own.next_id()}
+            actions.append(to_browser({**done, "response": {**response, "status_details": details}}))
+            actions.append(SaveResponse(active, "failed", details, None, None, None))
         self.sequencer.reset()
-        self.own_events.clear()
-        self.ready = False
+        self.own.clear()
+        self.speaking = self.ready = False
+        self.expires_at = None
+        return [*actions, *self.items.end_growing(now)]
 
     # -- small parts --------------------------------------------------------------------------------
 
     def _with_id(self, fields: Object) -> Object:
         if isinstance(fields.get("event_id"), str):
             return fields
-        return {**fields, "event_id": self._own_id("response")}
-
-    def _own(self, fields: Object, purpose: str) -> SendUpstream:
-        """Send an event of ours; should it fail, the page need not know."""
-        return SendUpstream({**fields, "event_id": self._own_id(purpose)})
-
-    def _own_id(self, purpose: str) -> str:
-        event_id = next(self.ids)
-        self.own_events[event_id] = purpose
-        if len(self.own_events) > MAX_OWN_EVENTS:
-            del self.own_events[next(iter(self.own_events))]
-        return event_id
+        return self.own.stamp(fields, "response")
 
     def _send(self, fields: list[Object]) -> list[Action]:
         return [SendUpstream(event) for event in fields]
 
     def _refuse(self, code: str, message: str, event_id: str | None) -> SendBrowser:
-        event = codec.error_event(next(self.ids), code=code, message=message, client_event_id=event_id)
+        event = codec.error_event(self.own.next_id(), code=code, message=message, client_event_id=event_id)
         return SendBrowser(codec.encode(event).decode())
 
 

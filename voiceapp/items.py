@@ -73,8 +73,11 @@ class Items:
         actions: list[Action] = []
         for item_id in list(self.transcripts_due):
             actions += self.transcript(item_id, "", "failed", now)
-        for item in self.by_id.values():
-            if item.status == "in_progress":
-                item.status, item.ended_ms = "incomplete", int(now)
-                actions.append(SaveItem(item))
-        return actions
+        return [*actions, *self.end_growing(now)]
+
+    def end_growing(self, now: float) -> list[Action]:
+        """Nothing more will come of items that are still being generated."""
+        growing = [item for item in self.by_id.values() if item.status == "in_progress"]
+        for item in growing:
+            item.status, item.ended_ms = "incomplete", int(now)
+        return [SaveItem(item) for item in growing]

@@ -77,8 +77,17 @@ class Link:
 
     def send_audio(self, index: int, samples: bytes) -> None:
         """Send audio of the item that was announced under ``index``."""
-        self.seq += 1
-        self._server.run(self._socket.send(struct.pack(">I", index) + samples))
+        self.send_audio_chunks(index, [samples])
+
+    def send_audio_chunks(self, index: int, chunks: list[bytes]) -> None:
+        """Send audio in messages of the given sizes, one right after the other."""
+
+        async def send_all() -> None:
+            for chunk in chunks:
+                await self._socket.send(struct.pack(">I", index) + chunk)
+
+        self.seq += len(chunks)
+        self._server.run(send_all())
 
     def item(self, index: int, item_id: str) -> None:
         """Announce an item's audio."""

@@ -98,8 +98,7 @@ def test_a_tone_is_played_at_its_pitch_and_length(
         link.item(0, "item_a")
         data = _bytes(tone(audio.rate_hz, 1.5), audio)
         step = audio.bytes_per_ms * 100
-        for at in range(0, len(data), step):
-            link.send_audio(0, data[at : at + step])
+        link.send_audio_chunks(0, [data[at : at + step] for at in range(0, len(data), step)])
         link.send({"type": "response.output_audio.done", "item_id": "item_a", "response_id": "r"})
         assert _wait_final(link, "item_a") == 1500
         out = heard(page)
@@ -119,8 +118,8 @@ def test_seams_between_chunks_cannot_be_heard(
         link.item(0, "item_a")
         # 457 Hz: no whole number of periods fits any chunk.
         data = pcm16(tone(24000, 1.92, hz=457))
-        for at in range(0, len(data), chunk_ms * 48):
-            link.send_audio(0, data[at : at + chunk_ms * 48])
+        step = chunk_ms * 48
+        link.send_audio_chunks(0, [data[at : at + step] for at in range(0, len(data), step)])
         link.send({"type": "response.output_audio.done", "item_id": "item_a"})
         _wait_final(link, "item_a")
         out = heard(page)
@@ -207,8 +206,7 @@ def test_tens_of_seconds_sent_at_once_are_kept(playwright: Playwright, server: S
     with open_page(playwright, server.url, flags=microphone_flags(None)) as page:
         link = _talk(page, server)
         link.item(0, "item_a")
-        for _ in range(60):
-            link.send_audio(0, pcm16(tone(24000, 1)))
+        link.send_audio_chunks(0, [pcm16(tone(24000, 1))] * 60)
         link.wait_text(lambda text: text["type"] == "playback.report" and text["played_ms"] >= 1500)
         link.send({"type": "audio.cut", "item_id": "item_a"})
         assert 1500 <= _wait_final(link, "item_a") < 2500

@@ -23,6 +23,7 @@ LIMIT_MS = 10.0
 STEP_S = 3.0
 SETTLE_S = 1.0
 GROWTH = 1.12
+SETTLE_MOST_S = 60.0
 MAX_SESSIONS = 1500
 """Sessions at the most, so that a run is bounded whatever the machine."""
 
@@ -44,6 +45,15 @@ class Relay:
         """Return the CPU seconds that the process and its threads have used."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def settle(self) -> None:
+        """Wait until the process has nothing to do any more: recordings are archived after their sessions."""
+        deadline = time.monotonic() + SETTLE_MOST_S
+        while time.monotonic() < deadline:
+            before = self.cpu_s()
+            time.sleep(0.5)
+            if self.cpu_s() - before <= 0.02:
+                return
 
     def rss_mb(self) -> float:
         """Return the resident memory in megabytes."""
@@ -109,6 +119,7 @@ def _steady(
             figures["p99_ms"].append(result["p99_ms"])
             figures["mb"].append((relay.rss_mb() - before_mb) / sessions)
             crowds.ask(relay, "leave")
+            relay.settle()
             say(
                 f"{relay.name}: {sessions} sessions, {figures['cpu_us'][-1]:.1f} µs CPU per frame, "
                 f"p99 {result['p99_ms']:.2f} ms"
@@ -147,6 +158,7 @@ def _search(say: Callable[[str], None], crowds: Crowds, relay: Relay, start: int
             failed += 1
         say(f"  {relay.name} at {int(size)}: p99 {result['p99_ms']}")
     crowds.ask(relay, "leave")
+    relay.settle()
     return carried
 
 

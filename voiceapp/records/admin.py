@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
+from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
 from voiceapp.records.models import Assistant, Response, Session
 from voiceapp.records.transcript import lines
@@ -225,9 +225,3 @@ def _shown(call: Mapping[str, Any]) -> dict[str, Any]:
         "at": clock(call["started_ms"]),
         "took_ms": max(0, call["ended_ms"] - call["started_ms"]),
     }
-
-
-def clock(ms: int) -> str:
-    """Return ``m:ss`` or ``h:mm:ss``."""
-    text = str(timedelta(seconds=max(0, ms) // 1000))
-    return text.removeprefix("0:").removeprefix("0") if text.startswith("0:") else text

@@ -6,7 +6,7 @@ Only ``voiceapp.records.store`` writes the tables of sessions; the admin edits a
 from __future__ import annotations
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from django.db import models
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig
+from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
 from voiceapp.records.validation import (
     default_turn_detection,
@@ -153,9 +154,9 @@ class Session(models.Model):
         return self.started_at
 
     @property
-    def duration(self) -> timedelta:
-        """How long it was; zero while it lives."""
-        return timedelta(milliseconds=self.duration_ms)
+    def duration(self) -> str:
+        """How long it was, as ``m:ss``; nothing while it lives."""
+        return clock(self.duration_ms) if self.ended_at else ""
 
     @property
     def assistant_name(self) -> str:

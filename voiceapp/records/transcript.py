@@ -67,7 +67,8 @@ def _line(item: Item, over: bool) -> Line:
 def _rest(text: str, heard: str | None) -> str:
     if heard is None:
         return ""
-    return text[len(heard) :] if text.startswith(heard) else text
+    # A service may give the final text anew; what was heard of the earlier one is all that is known then.
+    return text[len(heard) :] if text.startswith(heard) else ""
 
 
 def _text_of(kind: str, raw: Any) -> str:

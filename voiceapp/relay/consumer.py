@@ -25,7 +25,8 @@ from voiceapp.protocol import codec
 from voiceapp.protocol.events import Object
 from voiceapp.records import store
 from voiceapp.relay import target as targets
-from voiceapp.relay.live import Ending, Legs, LiveSession
+from voiceapp.relay.ending import Ending
+from voiceapp.relay.live import Legs, LiveSession
 from voiceapp.relay.login import Login, login_of
 from voiceapp.relay.registry import DRAIN_S, registry
 
@@ -231,10 +232,13 @@ class _Page:
         while True:
             message = await self._receive()
             data = message.get("bytes")
+            if message["type"] == "websocket.disconnect":
+                return
+            if not session.attached_to(self):
+                # What an old socket still brings comes again by the new one.
+                continue
             if data is not None:
                 self._microphone(session, data)
-            elif message["type"] == "websocket.disconnect":
-                return
             else:
                 self._text(session, message.get("text") or "")
 
@@ -267,6 +271,7 @@ class _Page:
             logger.info("session %s: the page did not read to the end", session.id)
 
     def _microphone(self, session: LiveSession, data: bytes) -> None:
+        session.frames += 1
         try:
             if len(data) > MAX_FRAME_BYTES:
                 raise AudioFormatError(

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import deque
 from dataclasses import dataclass
-from enum import Enum
 from itertools import count
 from typing import Any
 
@@ -23,63 +21,25 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.resample import Transcoder
 from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.conversation import Conversation
-from voiceapp.errors import AudioFormatError, UpstreamError, VoiceAppError
+from voiceapp.errors import AudioFormatError, VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
+from voiceapp.relay.ending import Ending
+from voiceapp.relay.line import Line
 from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.target import Target
-from voiceapp.relay.upstream import Upstream, open_upstream
 
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.1
 """How exact deadlines are: a cut that nobody reports settles after 250 to 350 ms."""
 
-RECONNECTS = 3
-"""Times in a row that a lost service is dialled again, with a growing pause."""
-
 EARLY_AUDIO_MS = 10_000
 """Speech kept while the service is being dialled."""
 
-STARTING_NOTICE_S = 1.0
-
-RENEW_BEFORE_S = 120.0
-"""How long before the service's cap a session may move to a new connection, at a quiet moment."""
-RENEW_AT_LAST_S = 5.0
-"""How long before the cap it moves whatever is going on."""
-RENEW_CHECK_S = 0.5
 STALL_S = 10.0
 """How long an attached page may leave a full window unacknowledged."""
-
-
-class Ending(Enum):
-    """Why a session ended: (reason kept with it, close code of the page's socket, words for the page)."""
-
-    HUNG_UP = ("hung_up", 4000, "The conversation has ended.")
-    PAGE_GONE = ("page_gone", 4000, "The page did not come back.")
-    IDLE = ("idle", 4008, "Nothing was said for a long time, so the conversation has ended.")
-    CAP = ("max_duration", 4013, "The conversation reached its longest duration.")
-    UPSTREAM_REFUSED = ("upstream_refused", 4011, "The voice service refused the connection.")
-    UPSTREAM_LOST = ("upstream_lost", 4012, "The voice service was lost.")
-    DRAIN = ("server_stopped", 4015, "The server is being restarted. Your conversation is kept.")
-    SIGNED_OUT = ("signed_out", 4016, "You were signed out.")
-    FAULT = ("fault", 1011, "Something went wrong on the server. Your conversation is kept.")
-
-    @property
-    def reason(self) -> str:
-        """The stable word."""
-        return self.value[0]
-
-    @property
-    def close_code(self) -> int:
-        """The WebSocket close code for the page."""
-        return self.value[1]
-
-    @property
-    def words(self) -> str:
-        """A sentence for the person at the page."""
-        return self.value[2]
 
 
 class _Ended(Exception):
@@ -114,6 +74,7 @@ class LiveSession:
             # No deployment transcribes here; the page shows speech without words.
             self.assistant = msgspec.structs.replace(self.assistant, transcription=None)
         self.legs = legs or Legs(self.assistant.input_format, self.assistant.output_format)
+        self.frames = 0
         self._sample_bytes = self.legs.input.sample_bytes
         self.outbox = Outbox()
         self._loop = asyncio.get_running_loop()
@@ -130,10 +91,9 @@ class LiveSession:
         )
         self._to_service: Transcoder | None = None
         self._to_page: Transcoder | None = None
-        self._upstream: Upstream | None = None
         self._early: deque[bytes] = deque()
         self._early_ms = 0.0
-        self._lost: asyncio.Future[UpstreamError] | None = None
+        self._line = Line(self.id, target, config, self)
         self._announced = False
         self._heard_at = self._detached_at = self._started
         self._flowing_at = self._started
@@ -149,7 +109,7 @@ class LiveSession:
         """Live until something ends the session, then settle everything."""
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._keep_upstream())
+                group.create_task(self._keep_line())
                 group.create_task(self._keep_time())
                 await self._ending
                 raise _Ended
@@ -175,12 +135,11 @@ class LiveSession:
 
     async def _finish(self, ending: Ending) -> None:
         """The one place where a session ends."""
-        now = self._now()
+        now = self.now()
         try:
-            self._perform(self.conversation.finish(now))
-            self._perform([to_browser(self._farewell(ending))])
-            if self._upstream is not None:
-                await self._upstream.aclose()
+            self.perform(self.conversation.finish(now))
+            self.perform([to_browser(self._farewell(ending))])
+            await self._line.aclose()
             recording = await self._recorder.aclose() if self._recorder else None
             await store.close_session(
                 self.id,
@@ -207,7 +166,7 @@ class LiveSession:
     async def _keep_time(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._perform(self.conversation.tick(self._now()))
+            self.perform(self.conversation.tick(self.now()))
             now = self._loop.time()
             if self._page is None and now - self._detached_at > self.config.grace_s:
                 self.end(Ending.PAGE_GONE)
@@ -224,84 +183,21 @@ class LiveSession:
             self._flowing_at = now
         return self.outbox.overfull or now - self._flowing_at > STALL_S
 
-    def _now(self) -> float:
+    def now(self) -> float:
+        """Return the milliseconds since the session began."""
         return (self._loop.time() - self._started) * 1000
 
     # -- the service --------------------------------------------------------------------------------
 
-    async def _keep_upstream(self) -> None:
-        """Dial the service, and dial it again when it is lost, with what was said before."""
-        failures = 0
-        while True:
-            try:
-                await self._dial()
-                error = await self._until_lost()
-                failures = 0 if self.conversation.ready else failures
-            except UpstreamError as refused:
-                error = refused
-            self.conversation.disconnected()
-            failures += 1
-            if not self._announced:
-                self.end(Ending.UPSTREAM_REFUSED, error)
-                return
-            if failures > RECONNECTS:
-                self.end(Ending.UPSTREAM_LOST, error)
-                return
-            self._perform([notice("upstream_reconnecting", "The voice service was lost. Calling it again…")])
-            await asyncio.sleep(0.2 * 2**failures)
+    async def _keep_line(self) -> None:
+        lost = await self._line.keep()
+        self.end(Ending.UPSTREAM_LOST if self._announced else Ending.UPSTREAM_REFUSED, lost)
 
-    async def _dial(self) -> None:
-        hint = self._loop.call_later(STARTING_NOTICE_S, self._say_starting)
-        try:
-            upstream, first = await open_upstream(self.target, self.config.connect_timeout_s)
-        finally:
-            hint.cancel()
-        before, self._upstream = self._upstream, upstream
-        lost = self._lost = self._loop.create_future()
-
-        def receive(event: Event | UnknownEvent, text: str) -> None:
-            # What the connection before this one still says belongs to nobody.
-            if self._upstream is upstream:
-                self._receive(event, text)
-
-        def on_lost(error: UpstreamError) -> None:
-            if not lost.done():
-                lost.set_result(error)
-
-        self.conversation.disconnected()
-        upstream.start(first, receive, on_lost)
-        if before is not None:
-            await before.aclose()
-
-    async def _until_lost(self) -> UpstreamError:
-        """Wait until the connection is lost; move to a new one before the service's cap ends it."""
-        while True:
-            assert self._lost is not None
-            if self._lost.done():
-                return self._lost.result()
-            await asyncio.wait({self._lost}, timeout=RENEW_CHECK_S)
-            if not self._lost.done() and self._renewal_due():
-                try:
-                    await self._dial()
-                except UpstreamError as error:
-                    logger.warning("session %s: no new connection yet (%s)", self.id, error.code)
-                else:
-                    self._perform([to_browser({"type": "session.renewed"})])
-
-    def _renewal_due(self) -> bool:
-        expires_at = self.conversation.expires_at
-        if expires_at is None or not self.conversation.ready:
-            return False
-        left = expires_at - time.time()
-        return left < RENEW_AT_LAST_S or (left < RENEW_BEFORE_S and self.conversation.quiet(self._now()))
-
-    def _say_starting(self) -> None:
-        self._perform([notice("upstream_starting", "The voice service is getting ready…")])
-
-    def _receive(self, event: Event | UnknownEvent, text: str) -> None:
+    def receive(self, event: Event | UnknownEvent, text: str) -> None:
+        """Take an event of the service and its JSON."""
         try:
             was_ready = self.conversation.ready
-            self._perform(self.conversation.receive_server(event, text, self._now()))
+            self.perform(self.conversation.receive_server(event, text, self.now()))
             if self.conversation.ready and not was_ready:
                 self._begin()
         except Exception:
@@ -310,11 +206,11 @@ class LiveSession:
             self.end(Ending.FAULT)
 
     def _begin(self) -> None:
-        """The service listens: tell the page, the first time, and send the service what was said meanwhile."""
+        """The service listens: tell the page, the first time, and send what was said meanwhile."""
         if not self._announced:
             self._announced = True
             self._heard_at = self._loop.time()
-            self._perform([to_browser(self.description())])
+            self.perform([to_browser(self.description())])
         early, self._early, self._early_ms = self._early, deque(), 0.0
         for frame in early:
             self._to_upstream(frame)
@@ -346,7 +242,14 @@ class LiveSession:
         """Let a page come back that has everything up to ``seq``; return ``session.resumed`` for it."""
         self.attach(page)
         after, lost = self.outbox.rewind(seq)
-        return {"type": "session.resumed", "seq": after, "session_id": str(self.id), "lost": lost}
+        return {
+            "type": "session.resumed",
+            "seq": after,
+            "session_id": str(self.id),
+            "lost": lost,
+            # A line that dies without a goodbye swallows frames; the page sends those again.
+            "frames": self.frames,
+        }
 
     def detach(self, page: object) -> None:
         """A page's socket is gone; the session waits for the next one."""
@@ -372,7 +275,7 @@ class LiveSession:
         if len(data) % self._sample_bytes:
             raise AudioFormatError("16-bit audio must have an even number of bytes.", code="invalid_value")
         if self._recorder is not None:
-            self._recorder.microphone(data, self._now())
+            self._recorder.microphone(data, self.now())
         if self.conversation.ready:
             self._to_upstream(data)
             return
@@ -382,25 +285,25 @@ class LiveSession:
             self._early_ms -= self.legs.input.duration_ms(len(self._early.popleft()))
 
     def _to_upstream(self, data: bytes) -> None:
-        if self._upstream is not None:
-            self._upstream.send_audio(self._to_service.feed(data) if self._to_service else data)
+        self._line.send_audio(self._to_service.feed(data) if self._to_service else data)
 
     def client_event(self, event: Event | UnknownEvent) -> None:
         """Take a Realtime client event of the page."""
         self._heard_at = self._loop.time()
-        self._perform(self.conversation.receive_client(event, self._now()))
+        self.perform(self.conversation.receive_client(event, self.now()))
 
     def playback_report(self, item_id: str, played_ms: float, *, final: bool) -> None:
         """Take what the page's speaker has played of an item."""
-        self._perform(self.conversation.playback_report(item_id, played_ms, final=final, now=self._now()))
+        self.perform(self.conversation.playback_report(item_id, played_ms, final=final, now=self.now()))
 
     def tell(self, *told: Action) -> None:
         """Send the page something that is not of the conversation, such as an error event."""
-        self._perform(list(told))
+        self.perform(list(told))
 
     # -- actions ------------------------------------------------------------------------------------
 
-    def _perform(self, due: list[Action]) -> None:
+    def perform(self, due: list[Action]) -> None:
+        """Do what the conversation asks for."""
         for action in due:
             match action:
                 case actions.SendAudio():
@@ -409,8 +312,7 @@ class LiveSession:
                 case actions.SendBrowser():
                     self.outbox.put_text(action.text)
                 case actions.SendUpstream():
-                    if self._upstream is not None:
-                        self._upstream.send(action.fields)
+                    self._line.send(action.fields)
                 case _:
                     self._perform_rare(action)
         if self._page is None and self.outbox.overfull:
@@ -437,15 +339,15 @@ class LiveSession:
             case actions.CallTool():
                 output = msgspec.json.encode({"error": "unknown_tool"}).decode()
                 answer = self.conversation.tool_returned(
-                    action.call_id, output, status="failed", now=self._now()
+                    action.call_id, output, status="failed", now=self.now()
                 )
-                self._perform(answer)
+                self.perform(answer)
 
     def _to_speaker(self, index: int, item_id: str, samples: bytes) -> None:
         self._heard_at = self._loop.time()
         self.outbox.put_audio(index, samples)
         if self._recorder is not None:
-            self._recorder.assistant(item_id, samples, self._now())
+            self._recorder.assistant(item_id, samples, self.now())
 
     def _agree(self, agreed: actions.FormatsAgreed) -> None:
         wanted, given = self.legs, agreed

@@ -16,7 +16,8 @@ from django.utils import timezone
 
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import VoiceAppError
-from voiceapp.relay.live import Ending, LiveSession
+from voiceapp.relay.ending import Ending
+from voiceapp.relay.live import LiveSession
 from voiceapp.signals import server_stopping
 
 logger = logging.getLogger(__name__)

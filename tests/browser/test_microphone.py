@@ -1,0 +1,108 @@
+"""The microphone as the page's user meets it: refused, lost, muted, held."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Playwright, expect
+
+from tests.browser import steps
+from tests.browser.browser import microphone_flags, open_page
+from tests.browser.scripted import ASSISTANT, ScriptedServer
+
+FAKE = microphone_flags(None)
+BUSY = """
+navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotReadableError') };
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "script", "title"),
+    [
+        (["--use-fake-device-for-media-stream", "--deny-permission-prompts"], "", "blocked for this site"),
+        ([], "", "No microphone was found"),
+        (FAKE, BUSY, "in use"),
+        (FAKE, "Object.defineProperty(window, 'isSecureContext', {value: false})", "secure page"),
+        (FAKE, "delete window.AudioWorkletNode", "cannot record"),
+    ],
+    ids=["denied", "missing", "busy", "insecure", "unsupported"],
+)  # fmt: skip
+def test_each_microphone_failure_says_what_to_do(
+    playwright: Playwright, server: ScriptedServer, flags: list[str], script: str, title: str
+) -> None:
+    with open_page(playwright, server.url, flags=flags, scripts=[script] if script else []) as page:
+        link = steps.start(page, server)
+        expect(page.locator(".notice strong")).to_contain_text(title)
+        expect(page.locator("#status-word")).to_have_text("Text only")
+        page.fill("#message", "Still here")
+        page.press("#message", "Enter")
+        link.wait_type("conversation.item.create")
+
+
+def test_a_prompt_that_is_ignored_is_pointed_at(playwright: Playwright, server: ScriptedServer) -> None:
+    script = "navigator.mediaDevices.getUserMedia = () => new Promise(() => {})"
+    with open_page(playwright, server.url, flags=FAKE, scripts=[script]) as page:
+        steps.start(page, server)
+        expect(page.locator(".notice strong")).to_contain_text("Waiting for your permission", timeout=9000)
+
+
+def test_a_lost_microphone_comes_back_within_a_second(playwright: Playwright, server: ScriptedServer) -> None:
+    script = """
+    const real = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+    navigator.mediaDevices.getUserMedia = async (wanted) => (window.stream = await real(wanted));
+    """
+    with open_page(playwright, server.url, flags=FAKE, scripts=[script]) as page:
+        link = steps.start(page, server)
+        link.wait_frames(25)
+        page.evaluate(
+            "() => { const [track] = stream.getTracks(); track.stop();"
+            " track.dispatchEvent(new Event('ended')); }"
+        )
+        expect(page.locator(".notice")).to_contain_text("Now listening through", timeout=1500)
+        before = len(link.frames)
+        link.wait_frames(before + 25, timeout_s=2)
+        expect(page.locator("#status-word")).to_have_text("Listening")
+        assert len(server.links) == 1
+
+
+def test_muted_means_silence_and_then_nothing(playwright: Playwright, server: ScriptedServer) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        link = steps.start(page, server)
+        link.wait_frames(20)
+        page.click("#mute")
+        expect(page.locator("#status-word")).to_have_text("Muted")
+        expect(page.locator("#mute")).to_have_attribute("aria-pressed", "true")
+        page.wait_for_timeout(2000)
+        at_rest = len(link.frames)
+        assert all(frame == bytes(960) for frame in link.frames[-70:])
+        page.wait_for_timeout(300)
+        assert len(link.frames) == at_rest
+        page.click("#mute")
+        link.wait_frames(at_rest + 10)
+
+
+def test_hold_to_talk_by_space_bar_and_a_tap_is_dropped(playwright: Playwright) -> None:
+    server = ScriptedServer([{**ASSISTANT, "push_to_talk": True}])
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        link = steps.start(page, server, turn_detection=None)
+        expect(page.locator("#talk")).to_have_text("Hold")
+        expect(page.locator("#mute")).to_be_enabled()
+        page.wait_for_timeout(300)
+        assert link.frames == []
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.down(" ")
+        page.wait_for_timeout(30)
+        page.keyboard.up(" ")
+        expect(page.locator(".notice")).to_contain_text("too short")
+        assert link.frames == []
+        assert not any(text["type"] == "input_audio_buffer.commit" for text in link.texts)
+        page.keyboard.down(" ")
+        expect(page.locator("#status-word")).to_have_text("Listening")
+        link.wait_frames(20)
+        page.keyboard.up(" ")
+        link.wait_type("input_audio_buffer.commit")
+        link.wait_type("response.create")
+        expect(page.locator("#status-word")).to_have_text("Thinking")
+        sent = len(link.frames)
+        page.wait_for_timeout(200)
+        assert len(link.frames) == sent
+    server.close()

@@ -1,0 +1,141 @@
+"""A session's line to its service: dialled, dialled again when lost, renewed before the service's cap."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Protocol
+from uuid import UUID
+
+from voiceapp.actions import Action, notice, to_browser
+from voiceapp.config import VoiceConfig
+from voiceapp.conversation import Conversation
+from voiceapp.errors import UpstreamError
+from voiceapp.protocol.events import Event, Object, UnknownEvent
+from voiceapp.relay.target import Target
+from voiceapp.relay.upstream import Upstream, open_upstream
+
+logger = logging.getLogger(__name__)
+
+RECONNECTS = 3
+"""Times in a row that a lost service is dialled again, with a growing pause."""
+
+STARTING_NOTICE_S = 1.0
+"""How long dialling may take before the page is told that it takes time."""
+
+RENEW_BEFORE_S = 120.0
+"""How long before the service's cap a session may move to a new connection, at a quiet moment."""
+RENEW_AT_LAST_S = 5.0
+"""How long before the cap it moves whatever is going on."""
+RENEW_CHECK_S = 0.5
+
+
+class Owner(Protocol):
+    """The session that a line belongs to."""
+
+    conversation: Conversation
+
+    def perform(self, due: list[Action]) -> None:
+        """Do what the conversation asks for."""
+
+    def receive(self, event: Event | UnknownEvent, text: str) -> None:
+        """Take an event of the service."""
+
+    def now(self) -> float:
+        """Return the session's clock, in milliseconds."""
+
+
+class Line:
+    """Owns the connection of one session; ``keep`` is its life."""
+
+    def __init__(self, session_id: UUID, target: Target, config: VoiceConfig, owner: Owner) -> None:
+        self._session_id = session_id
+        self._target = target
+        self._timeout_s = config.connect_timeout_s
+        self._owner = owner
+        self._upstream: Upstream | None = None
+        self._lost: asyncio.Future[UpstreamError]
+
+    def send(self, fields: Object) -> None:
+        """Send a client event; without a connection there is nobody who could want it."""
+        if self._upstream is not None:
+            self._upstream.send(fields)
+
+    def send_audio(self, samples: bytes) -> None:
+        """Append samples to the service's input buffer."""
+        if self._upstream is not None:
+            self._upstream.send_audio(samples)
+
+    async def aclose(self) -> None:
+        """Close the connection, if there is one."""
+        if self._upstream is not None:
+            await self._upstream.aclose()
+
+    async def keep(self) -> UpstreamError:
+        """Keep the service at hand; return why it cannot be had any more."""
+        failures = 0
+        while True:
+            try:
+                await self._dial()
+                error = await self._until_lost()
+                failures = 0 if self._owner.conversation.ready else failures
+            except UpstreamError as refused:
+                error = refused
+            began = self._upstream is not None
+            self._owner.perform(self._owner.conversation.disconnected(self._owner.now()))
+            failures += 1
+            if not began or failures > RECONNECTS:
+                return error
+            again = notice("upstream_reconnecting", "The voice service was lost. Calling it again…")
+            self._owner.perform([again])
+            await asyncio.sleep(0.2 * 2**failures)
+
+    async def _dial(self) -> None:
+        """Connect, and let go of the connection before, if there is one."""
+        hint = asyncio.get_running_loop().call_later(STARTING_NOTICE_S, self._say_starting)
+        try:
+            upstream, first = await open_upstream(self._target, self._timeout_s)
+        finally:
+            hint.cancel()
+        before, self._upstream = self._upstream, upstream
+        lost = self._lost = asyncio.get_running_loop().create_future()
+
+        def receive(event: Event | UnknownEvent, text: str) -> None:
+            # What the connection before this one still says belongs to nobody.
+            if self._upstream is upstream:
+                self._owner.receive(event, text)
+
+        def on_lost(error: UpstreamError) -> None:
+            if not lost.done():
+                lost.set_result(error)
+
+        self._owner.perform(self._owner.conversation.disconnected(self._owner.now()))
+        upstream.start(first, receive, on_lost)
+        if before is not None:
+            await before.aclose()
+
+    def _say_starting(self) -> None:
+        self._owner.perform([notice("upstream_starting", "The voice service is getting ready…")])
+
+    async def _until_lost(self) -> UpstreamError:
+        """Wait until the connection is lost; move to a new one before the service's cap ends it."""
+        while True:
+            if self._lost.done():
+                return self._lost.result()
+            await asyncio.wait({self._lost}, timeout=RENEW_CHECK_S)
+            if not self._lost.done() and self._renewal_due():
+                try:
+                    await self._dial()
+                except UpstreamError as error:
+                    logger.warning("session %s: no new connection yet (%s)", self._session_id, error.code)
+                else:
+                    self._owner.perform([to_browser({"type": "session.renewed"})])
+
+    def _renewal_due(self) -> bool:
+        conversation = self._owner.conversation
+        if conversation.expires_at is None or not conversation.ready:
+            return False
+        left = conversation.expires_at - time.time()
+        quiet = conversation.quiet(self._owner.now())
+        return left < RENEW_AT_LAST_S or (left < RENEW_BEFORE_S and quiet)
