@@ -40,12 +40,13 @@ class EngineServer(uvicorn.Server):
             ws="websockets-sansio",
             ws_max_size=64 * 1024 * 1024,
             ws_per_message_deflate=False,
+            timeout_graceful_shutdown=5,
         )
         super().__init__(config)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.address = f"ws://127.0.0.1:{self._socket.getsockname()[1]}"
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=self.run, kwargs={"sockets": [self._socket]})
+        self._thread = threading.Thread(target=self.run, kwargs={"sockets": [self._socket]}, daemon=True)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)

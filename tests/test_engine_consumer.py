@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import dataclasses
 import gc
 import json
@@ -195,6 +196,26 @@ async def test_barge_in_stops_the_answer_and_truncation_keeps_what_was_heard(ser
         assert "Once upon a time a small" in part["transcript"]
         assert len(part["transcript"]) < 60
         assert len(base64.b64decode(part["audio"])) <= 2000 * 48
+
+
+async def test_the_assistants_own_echo_is_no_speech_and_a_louder_voice_is(server: EngineServer) -> None:
+    async with connect(server) as client:
+        await client.say("Tell me a story")
+        await client.send("response.create")
+        while len(client.audio()) < 4 * 48_000:
+            await client.until("response.output_audio.delta")
+        said = np.frombuffer(client.audio(), "<i2").astype(np.float32)
+        # As a room would return it: 120 ms late and 20 dB down, for as long as it is being heard.
+        echo = np.concatenate((np.zeros(2880, np.float32), said[:48_000] * 0.1))
+        await client.speak(echo.astype("<i2").tobytes(), paced=True)
+        assert "input_audio_buffer.speech_started" not in kinds(client.events)
+        voice = np.frombuffer(recording("hello"), "<i2").astype(np.float32)[12_000:]
+        loudness = np.sqrt(np.mean(said**2)) / np.sqrt(np.mean(voice**2)) * 0.5
+        rest = said[48_000 : 48_000 + voice.size] * 0.1
+        mixed = voice[: rest.size] * loudness + rest
+        await client.speak(mixed.clip(-32768, 32767).astype("<i2").tobytes(), paced=True)
+        done = await client.until("response.done")
+        assert done["response"]["status_details"]["reason"] == "turn_detected"
 
 
 async def test_speech_is_sent_ahead_of_the_listener_but_not_all_at_once(server: EngineServer) -> None:
@@ -517,11 +538,20 @@ async def test_a_client_that_does_not_read_is_not_given_everything(server: Engin
         transport = client.connection.transport
         transport.pause_reading()
         long = "word " * 20_000
-        for _ in range(250):
-            await client.say(f"Repeat after me: {long}")
+
+        async def talk() -> None:
+            # The server ends the session at some point and then takes no more of this.
+            with contextlib.suppress(websockets.ConnectionClosed):
+                for _ in range(250):
+                    await client.say(f"Repeat after me: {long}")
+
+        talking = asyncio.create_task(talk())
+        await asyncio.wait([talking], timeout=5)
         transport.resume_reading()
-        with pytest.raises(websockets.ConnectionClosed) as caught:
-            while True:
-                await client.until_any()
+        async with asyncio.timeout(60):
+            with pytest.raises(websockets.ConnectionClosed) as caught:
+                while True:
+                    await client.until_any()
+            await talking
         assert caught.value.rcvd is not None
         assert caught.value.rcvd.code == 4014

@@ -92,8 +92,6 @@ class Connection:
         self._drained = asyncio.Event()
         self._drained.set()
         self._replies: dict[str, asyncio.Task[None]] = {}
-        # When a client that plays everything at once will have played it.
-        self._heard_until_s = 0.0
         self._idle: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._prepared: tuple[ReplyWork, asyncio.Task[None]] | None = None
@@ -230,7 +228,7 @@ class Connection:
 
     def _await_idle(self, idle_ms: int) -> None:
         self._end_idle()
-        heard_s = max(0.0, self._heard_until_s - self._loop.time())
+        heard_s = max(0.0, self._hearing.echo.until_s - self._loop.time())
         self._idle = self._loop.call_later(heard_s + idle_ms / 1000, self._report_idle)
 
     def _end_idle(self) -> None:
@@ -270,8 +268,7 @@ class Connection:
     async def _deliver(self, response_id: str, work: ReplyWork, making: asyncio.Task[None]) -> None:
         def take(fact: ReplyFact) -> None:
             if isinstance(fact, Spoken) and work.speaking is not None:
-                lasts_s = work.speaking.audio_format.duration_ms(len(fact.audio)) / 1000
-                self._heard_until_s = max(self._heard_until_s, self._loop.time()) + lasts_s
+                self._hearing.echo.spoken(fact.audio, work.speaking.audio_format, self._loop.time())
             self._perform(self._session.reply_brought(response_id, fact))
 
         try:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from voiceapp.engine.actions import Action, ForgetTurn, Hear, Listen, Transcribe, TranscribeAudio
+from voiceapp.engine.echo import EchoGate
 from voiceapp.engine.listen import Ear, Window
 from voiceapp.engine.models import Models
 from voiceapp.engine.pool import Priority
@@ -65,6 +66,7 @@ class Hearing:
         self._session = session
         self._perform = perform
         self._prepare = prepare
+        self.echo = EchoGate()
         self._orders: asyncio.Queue[Order] = asyncio.Queue()
         self._waiting_bytes = 0
         self._room = asyncio.Event()
@@ -170,7 +172,9 @@ class Hearing:
     def _find_turns(self, window: Window) -> None:
         if self._detector is None:
             return
-        for mark in self._detector.feed(window.probability, window.start_ms):
+        now_s = asyncio.get_running_loop().time()
+        own = self.echo.is_echo(window.level, now_s)
+        for mark in self._detector.feed(0.0 if own else window.probability, window.start_ms):
             self._turn(mark)
 
     def _turn(self, mark: TurnMark) -> None:
@@ -180,6 +184,8 @@ class Hearing:
                 self._speech_ms = detected_ms - 2 * WINDOW_MS
                 self._decoded_ms = self._speech_ms + _EAGER_MS - _PARTIAL_MS
                 self._perform(self._session.speech_started(start_ms, detected_ms))
+                if self._detector is not None and self._detector.interrupts:
+                    self.echo.interrupted()
             case SpeechPaused(audio_end_ms=end_ms) if self._open is not None:
                 self._speculate(self._open, end_ms)
             case SpeechResumed():

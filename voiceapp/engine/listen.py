@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.audio.pcm import from_float, to_float
+from voiceapp.audio.pcm import from_float, level_dbfs, to_float
 from voiceapp.engine.detect import RATE_HZ, WINDOW_SAMPLES, Detector, DetectorModel
 from voiceapp.engine.turns import WINDOW_MS
 
@@ -38,10 +38,11 @@ _LEAST_SPEECH_WINDOWS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Probability of speech in the ``WINDOW_MS`` that begin at ``start_ms``."""
+    """Probability of speech in the ``WINDOW_MS`` that begin at ``start_ms``, and their level in dBFS."""
 
     probability: float
     start_ms: int
+    level: float
 
 
 class Ear:
@@ -78,7 +79,8 @@ class Ear:
         while self._pending.size >= WINDOW_SAMPLES:
             chunk, self._pending = self._pending[:WINDOW_SAMPLES], self._pending[WINDOW_SAMPLES:]
             probability = self._detector.feed(chunk)
-            window = Window(probability, self._heard * WINDOW_MS)
+            level = level_dbfs(from_float(chunk))
+            window = Window(probability, self._heard * WINDOW_MS, level)
             self._heard += 1
             self._windows.append(window)
             found.append(window)

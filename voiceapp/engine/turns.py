@@ -112,6 +112,11 @@ class TurnDetector:
         """How much audio before speech belongs to a turn."""
         return self._settings.prefix_padding_ms
 
+    @property
+    def interrupts(self) -> bool:
+        """Whether the user's speech stops the assistant's."""
+        return self._settings.interrupt_response
+
     def configure(self, settings: TurnSettings) -> None:
         """Change the settings; an open turn goes on under the new ones."""
         self._settings = settings
