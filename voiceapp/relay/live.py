@@ -38,6 +38,10 @@ TICK_S = 0.25
 EARLY_AUDIO_MS = 10_000
 """Speech kept while the service is being dialled."""
 
+_told: set[str] = set()
+MAX_TOLD = 100
+"""Unknown types of events that are logged, each once."""
+
 STALL_S = 10.0
 """How long an attached page may leave a full window unacknowledged."""
 
@@ -195,6 +199,9 @@ class LiveSession:
 
     def receive(self, event: Event | UnknownEvent, text: str) -> None:
         """Take an event of the service and its JSON."""
+        if isinstance(event, UnknownEvent) and event.type not in _told and len(_told) < MAX_TOLD:
+            _told.add(event.type)
+            logger.info("events of the unknown type %.100r are forwarded as they are", event.type)
         try:
             was_ready = self.conversation.ready
             self.perform(self.conversation.receive_server(event, text, self.now()))
