@@ -90,6 +90,17 @@ def test_raw_arguments_are_kept_whatever_they_are(arguments: str) -> None:
     assert [a.arguments for a in saved if isinstance(a, SaveToolCall)] == [arguments]
 
 
+def test_a_spoken_turn_starts_when_speech_does() -> None:
+    talk = conversation()
+    tell(talk, {"type": "input_audio_buffer.speech_started", "audio_start_ms": 1, "item_id": "u"}, now=1000)
+    tell(talk, {"type": "input_audio_buffer.speech_stopped", "audio_end_ms": 2, "item_id": "u"}, now=3000)
+    item = {"id": "u", "type": "message", "role": "user", "status": "completed"}
+    tell(talk, {"type": "conversation.item.added", "item": item}, now=3001)
+    [saved] = [a for a in tell(talk, {"type": "conversation.item.done", "item": item}, now=3002)
+               if isinstance(a, SaveItem)]  # fmt: skip
+    assert (saved.item.started_ms, saved.item.ended_ms) == (1000, 3002)
+
+
 def test_a_transcript_that_never_comes_fails_after_fifteen_seconds() -> None:
     talk = conversation()
     item = {"id": "u", "type": "message", "role": "user", "status": "completed"}

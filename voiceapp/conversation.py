@@ -251,6 +251,8 @@ class Conversation:
         self, event: events.InputAudioBufferSpeechStarted, text: str, now: float
     ) -> list[Action]:
         self.speaking = True
+        # One turn is spoken at a time; the item that it becomes is announced when it is over.
+        self.items.speech_began = {event.item_id: now}
         interrupts = (self.turn_detection or {}).get("interrupt_response") is not False
         return [SendBrowser(text), *(self.speaker.cut(now) if interrupts else [])]
 

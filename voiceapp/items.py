@@ -21,6 +21,7 @@ class Items:
     by_id: dict[str, KeptItem] = field(default_factory=dict)
     last_id: str | None = None
     transcripts_due: dict[str, float] = field(default_factory=dict)
+    speech_began: dict[str, float] = field(default_factory=dict)
 
     def get(self, item_id: object) -> KeptItem | None:
         """Return an item, if it is known."""
@@ -32,7 +33,8 @@ class Items:
         item = self.by_id.get(item_id)
         if item is None:
             before = previous if isinstance(previous, str) else self.last_id
-            item = KeptItem(item_id=item_id, previous_item_id=before, started_ms=int(now))
+            started_ms = int(self.speech_began.pop(item_id, now))
+            item = KeptItem(item_id=item_id, previous_item_id=before, started_ms=started_ms)
             self.by_id[item_id] = item
             self.last_id = item_id
         session_config.read_item(item, raw, captions=self.captions)
