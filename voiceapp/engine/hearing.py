@@ -295,7 +295,7 @@ class Hearing:
             return
         if rest := utterance.captions.finish(text):
             self._perform(self._session.transcript_delta(order.item_id, rest))
-        self._perform(self._session.transcript_final(order.item_id, text))
+        self._perform(self._session.transcript_final(order.item_id, text, utterance.segments))
 
     async def _transcribe_given(self, order: TranscribeAudio) -> None:
         """Recognise audio that came inside an item, through an ear of its own."""

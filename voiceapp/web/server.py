@@ -37,6 +37,8 @@ class Server(uvicorn.Server):
                 ws="websockets-sansio",
                 # Audio does not compress; trying costs a third of the CPU.
                 ws_per_message_deflate=False,
+                # An append of 15 MiB is 20 MiB in base64.
+                ws_max_size=32 * 1024 * 1024,
                 lifespan="on",
                 log_config=None,
                 log_level="warning",
