@@ -23,6 +23,7 @@ from voiceapp.engine.actions import (
     Spoken,
     StartReply,
 )
+from voiceapp.engine.faults import Dropped, FaultScript, deliver
 from voiceapp.engine.hearing import Hearing
 from voiceapp.engine.reply import ReplyWork
 from voiceapp.engine.session import EngineSession
@@ -31,7 +32,7 @@ from voiceapp.engine.weights import ModelError
 from voiceapp.errors import DecodeError
 from voiceapp.protocol import codec
 from voiceapp.protocol.dialects import Dialect, Half, from_ga, to_ga
-from voiceapp.protocol.events import Event
+from voiceapp.protocol.events import Event, ResponseDone
 from voiceapp.text.provider import TextProvider
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ class Connection:
         model: str,
         kind: Kind,
         preset: dict[str, Any] | None,
+        faults: FaultScript,
         may_close_1001: bool,
     ) -> None:
         self._receive = receive
@@ -81,18 +83,20 @@ class Connection:
         self._dialect = dialect
         self._provider = provider
         self._may_close_1001 = may_close_1001
+        self._faults = faults
+        self._life_s = faults.life_s or SESSION_MINUTES * 60
         self._session = EngineSession(
             session_id=new_id("sess"),
             conversation_id=new_id("conv"),
             model=model,
-            expires_at=int(time.time()) + SESSION_MINUTES * 60,
+            expires_at=int(time.time() + self._life_s),
             new_id=new_id,
             kind=kind,
             preset=preset,
             # In the preview the address decides, in GA the first update may.
             kind_is_fixed=dialect is not Dialect.GA,
         )
-        self._hearing = Hearing(self._session, self._perform, self._prepare)
+        self._hearing = Hearing(self._session, self._perform, self._prepare, faults.next_turn_is_lost)
         self._unsent: deque[bytes | Close] = deque()
         self._unsent_bytes = 0
         self._to_send = asyncio.Event()
@@ -112,7 +116,7 @@ class Connection:
                 self._tasks.create_task(self._expire())
                 self._perform(self._session.open())
                 await self._receive_all()
-        except* _Ended:
+        except* (_Ended, Dropped):
             pass
         except* Exception:
             log.exception("An engine session failed")
@@ -164,6 +168,8 @@ class Connection:
             match action:
                 case Send(event=event):
                     self._queue(event)
+                    if self._faults.rate_limits and isinstance(event, ResponseDone):
+                        self._queue(self._faults.limits(new_id("event"), event.response))
                 case StartReply():
                     self._start_reply(action)
                 case CancelReply(response_id=response_id):
@@ -205,6 +211,7 @@ class Connection:
                 if isinstance(message, Close):
                     await self._close(message)
                 await self._send({"type": "websocket.send", "text": message.decode()})
+                self._faults.sent()
                 self._unsent_bytes -= len(message)
                 if self._unsent_bytes <= _ENOUGH_UNSENT_BYTES:
                     self._drained.set()
@@ -218,7 +225,7 @@ class Connection:
         raise _Ended
 
     async def _expire(self) -> None:
-        await asyncio.sleep(SESSION_MINUTES * 60)
+        await asyncio.sleep(self._life_s)
         self._perform(self._session.expire(SESSION_MINUTES))
 
     # -- hearing ----------------------------------------------------------------------------------------
@@ -279,7 +286,7 @@ class Connection:
             self._perform(self._session.reply_brought(response_id, fact))
 
         try:
-            await work.deliver(take, self._until_drained)
+            await deliver(work, self._faults.next_reply(), take, self._until_drained)
         finally:
             making.cancel()
             self._replies.pop(response_id, None)
