@@ -23,6 +23,7 @@ from voiceapp.engine.actions import (
     Spoken,
     StartReply,
 )
+from voiceapp.engine.buffer import MOST_BYTES
 from voiceapp.engine.faults import Dropped, FaultScript, deliver
 from voiceapp.engine.hearing import Hearing
 from voiceapp.engine.reply import ReplyWork
@@ -41,9 +42,8 @@ Receive = Callable[[], Awaitable[Any]]
 SendMessage = Callable[[Any], Awaitable[None]]
 
 SESSION_MINUTES: Final = 60
-_LONGEST_AUDIO_BYTES: Final = 15 * 1024 * 1024
 # An append of the largest size in base64, and its envelope.
-_LONGEST_MESSAGE: Final = _LONGEST_AUDIO_BYTES * 4 // 3 + 4096
+_LONGEST_MESSAGE: Final = MOST_BYTES * 4 // 3 + 4096
 # A client that reads no faster gets no more speech for a while, and beyond the second mark is let go.
 _ENOUGH_UNSENT_BYTES: Final = 1024 * 1024
 _MOST_UNSENT_BYTES: Final = 32 * 1024 * 1024
@@ -200,6 +200,8 @@ class Connection:
         if self._dialect is Dialect.GA:
             return [codec.encode(event)]
         fields = codec.to_fields(event)
+        # The one event that has no id in GA has one in the contract file.
+        fields.setdefault("event_id", new_id("event"))
         return [codec.encode_fields(one) for one in from_ga(fields, self._dialect, Half.SERVER)]
 
     async def _send_all(self) -> None:
@@ -294,7 +296,7 @@ class Connection:
 
 def _too_long() -> DecodeError:
     return DecodeError(
-        f"Invalid 'audio': string too long. Expected at most {_LONGEST_AUDIO_BYTES} bytes of audio.",
+        f"Invalid 'audio': string too long. Expected at most {MOST_BYTES} bytes of audio.",
         code="string_above_max_length",
         param="audio",
     )

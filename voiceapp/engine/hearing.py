@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
@@ -141,6 +142,8 @@ class Hearing:
         size = _PIECE_MS * self._format.bytes_per_ms
         for start in range(0, len(audio), size):
             windows = await self._models.pool.detect(self._ear.hear, audio[start : start + size])
+            for key in self._ear.keys_pressed():
+                self._perform(self._session.key_pressed(key, int(time.time())))
             for window in windows:
                 if self._detector is not None and self._detector.undecided:
                     await self._judge(self._detector)

@@ -53,7 +53,7 @@ class ReplyRequest:
     """Everything that a reply may depend on.
 
     ``tool_choice`` is ``auto``, ``none``, ``required`` or the name of the one tool to call.
-    ``several_calls`` lets a reply call more than one tool. ``max_tokens`` is ``None`` where there is no limit.
+    ``several_calls`` lets a reply call more than one. ``max_tokens`` is ``None`` where there is no limit.
     ``spoken`` says that the reply will be read aloud.
     """
 
