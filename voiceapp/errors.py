@@ -31,14 +31,6 @@ class ProtocolError(VoiceAppError):
         self.param = param
 
 
-class LocalProtocolError(ProtocolError):
-    """This side was about to send something that the protocol forbids."""
-
-
-class RemoteProtocolError(ProtocolError):
-    """The other side sent something that the protocol forbids."""
-
-
 class DecodeError(ProtocolError):
     """A message could not be read as an event.
 
@@ -53,30 +45,6 @@ class AudioFormatError(VoiceAppError):
     """Samples do not fit the audio format that they claim to have."""
 
     default_code = "invalid_audio"
-
-
-class ToolError(VoiceAppError):
-    """A tool could not give a result; it becomes the call's output."""
-
-    default_code = "tool_error"
-
-
-class UnknownTool(ToolError):
-    """The model asked for a tool that this assistant does not have."""
-
-    default_code = "unknown_tool"
-
-
-class InvalidArguments(ToolError):
-    """The arguments of a call are not valid JSON of the tool's schema."""
-
-    default_code = "invalid_arguments"
-
-
-class ToolFailed(ToolError):
-    """A tool ran and raised, or ran out of time."""
-
-    default_code = "tool_failed"
 
 
 class UpstreamError(VoiceAppError):

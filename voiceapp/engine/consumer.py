@@ -79,14 +79,6 @@ async def realtime_socket(
     await connection.run()
 
 
-def as_asgi() -> Any:
-    """Return the ASGI application."""
-    return realtime_socket
-
-
-application = realtime_socket
-
-
 def _authorise(headers: dict[str, str], query: dict[str, str], subprotocols: Any) -> None:
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     given = [headers.get("api-key", ""), query.get("api-key", "")]
@@ -109,11 +101,11 @@ def _authorise(headers: dict[str, str], query: dict[str, str], subprotocols: Any
 def _read_wish(path: str, query: dict[str, str]) -> _Wish:
     if query.get("intent") == "transcription":
         raise _Refusal(400, "invalid_intent", "This engine offers conversations, not transcription sessions.")
-    if path.rstrip("/") == GA_PATH:
+    if path == GA_PATH:
         if not query.get("model"):
             raise _Refusal(400, "missing_model", "Name the model: /openai/v1/realtime?model=NAME.")
         return _Wish(Dialect.GA, query["model"])
-    if path.rstrip("/") != PREVIEW_PATH or not query.get("api-version"):
+    if path != PREVIEW_PATH or not query.get("api-version"):
         raise _Refusal(
             404, "not_found", "Use /openai/v1/realtime?model= or /openai/realtime?api-version=&deployment=."
         )

@@ -11,9 +11,8 @@ from typing import Any, Final
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine import checks
+from voiceapp.protocol.events import Object
 from voiceapp.text.provider import Called, HistoryItem, Returned, Said
-
-Object = dict[str, Any]
 
 # Enough for the last few turns; a session may last an hour and must not keep an hour of audio.
 AUDIO_BUDGET_BYTES: Final = 512 * 1024

@@ -23,6 +23,7 @@ from voiceapp.engine.actions import (
 from voiceapp.engine.items import Conversation, Item, history, read_item, within
 from voiceapp.engine.replies import Emit, Reply, ReplyShape
 from voiceapp.engine.session_config import RESPONSE, SessionConfig
+from voiceapp.protocol.events import Object
 from voiceapp.text.provider import (
     CallArguments,
     CallFinished,
@@ -34,8 +35,6 @@ from voiceapp.text.provider import (
     TextDelta,
     Tool,
 )
-
-Object = dict[str, Any]
 
 _MOST_AT_ONCE: Final = 8
 _CONTEXT_TOKENS: Final = 28_224

@@ -30,9 +30,8 @@ from voiceapp.engine.session_config import SessionConfig
 from voiceapp.errors import ProtocolError
 from voiceapp.protocol import codec
 from voiceapp.protocol import events as ev
+from voiceapp.protocol.events import Object
 from voiceapp.text.provider import ReplyRequest
-
-Object = dict[str, Any]
 
 # Silence kept in front of a turn that has not begun yet, beyond the padding that it will be given.
 _SPARE_MS: Final = 2_000

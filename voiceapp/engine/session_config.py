@@ -8,8 +8,7 @@ from typing import Any, Final
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine import checks
 from voiceapp.engine.turns import TurnSettings
-
-Object = dict[str, Any]
+from voiceapp.protocol.events import Object
 
 DEFAULT_INSTRUCTIONS: Final = (
     "You are a friendly voice assistant. Speak naturally, keep your answers short, and say so when "
