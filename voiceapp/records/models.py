@@ -6,7 +6,6 @@ Only ``voiceapp.records.store`` writes the tables of sessions; the admin edits a
 from __future__ import annotations
 
 import uuid
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -147,11 +146,6 @@ class Session(models.Model):
         if not words:
             return self.assistant_name
         return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1].rstrip()}…"
-
-    @property
-    def started(self) -> datetime:
-        """When it began."""
-        return self.started_at
 
     @property
     def duration(self) -> str:
