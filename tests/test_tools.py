@@ -178,6 +178,9 @@ def test_the_products_own_tools_are_there() -> None:
         ("2 ** 64", "18446744073709551616"),
         ("1_000 * 1000", "1000000"),
         ("10 / 4", "2.5"),
+        ("17 times 23", "391"),
+        ("10 divided by 4 plus 3 x 2", "8.5"),
+        ("2^10", "1024"),
     ],
 )
 def test_sums_are_exact(expression: str, result: str) -> None:

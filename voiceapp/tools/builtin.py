@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal, DecimalException, localcontext
@@ -48,9 +49,10 @@ def calculate(expression: Annotated[str, Meta(description="Such as (12.5 + 3) * 
     """Work out an arithmetic expression exactly, with + - * / // % ** and parentheses."""
     if len(expression) > MAX_EXPRESSION_CHARS:
         raise InvalidArguments(f"An expression may have {MAX_EXPRESSION_CHARS} characters at most.")
+    written = _SPOKEN.sub(lambda found: _OPERATORS[found[0].lower()], expression).strip()
     try:
         with localcontext(prec=DIGITS):
-            value = _value(ast.parse(expression.strip(), mode="eval").body, expression.strip())
+            value = _value(ast.parse(written, mode="eval").body, written)
             text = format(+value, "f")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise InvalidArguments("That is no arithmetic expression.") from None
@@ -58,6 +60,23 @@ def calculate(expression: Annotated[str, Meta(description="Such as (12.5 + 3) * 
         raise InvalidArguments("That has no result, such as a division by zero.") from None
     return text.rstrip("0").rstrip(".") if "." in text else text
 
+
+# Models that hear sums pass them on as they were said.
+_OPERATORS = {
+    "plus": "+",
+    "minus": "-",
+    "times": "*",
+    "multiplied by": "*",
+    "divided by": "/",
+    "to the power of": "**",
+    "x": "*",
+    "×": "*",
+    "÷": "/",
+    "^": "**",
+}
+_SPOKEN = re.compile(
+    r"\b(?:plus|minus|times|multiplied by|divided by|to the power of)\b|(?<=[\d\s)])x(?=[\d\s(])|[×÷^]", re.I
+)
 
 _BINARY: dict[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
     ast.Add: operator.add,
