@@ -163,7 +163,7 @@ def test_strangers_words_are_inert(admin_client: Client, user: User) -> None:
 
 FORM = {
     "name": "Phone", "slug": "phone", "enabled": "on", "position": "1", "instructions": "Be kind.",
-    "voice": "", "max_output_tokens": "", "input_format": "audio/pcmu",
+    "voice": "", "tools": "", "max_output_tokens": "", "input_format": "audio/pcmu",
     "output_format": "audio/pcma", "turn_detection": '{"type": "server_vad", "silence_duration_ms": 400}',
     "transcription": '{"language": "en"}',
 }  # fmt: skip

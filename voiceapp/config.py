@@ -265,3 +265,4 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     turn_detection: dict[str, Any] | None = msgspec.field(default_factory=lambda: {"type": "server_vad"})
     transcription: dict[str, Any] | None = msgspec.field(default_factory=dict)
     max_output_tokens: int | None = None
+    tools: tuple[str, ...] = ()

@@ -334,7 +334,7 @@ class Conversation:
 
     def finish(self, now: float) -> list[Action]:
         """The session ends: settle what is open, so that nothing said is lost."""
-        return [*self.speaker.finish(now), *self.items.finish(now)]
+        return [*self.speaker.finish(now), *self.items.finish(now), *self.calls.finish(now)]
 
     def quiet(self, now: float) -> bool:
         """Whether nothing is being said, thought, played or transcribed, so that a change goes unnoticed."""

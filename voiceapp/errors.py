@@ -47,6 +47,30 @@ class AudioFormatError(VoiceAppError):
     default_code = "invalid_audio"
 
 
+class ToolError(VoiceAppError):
+    """A tool could not give a result; it becomes the call's output."""
+
+    default_code = "tool_error"
+
+
+class UnknownTool(ToolError):
+    """The model asked for a tool that this assistant does not have."""
+
+    default_code = "unknown_tool"
+
+
+class InvalidArguments(ToolError):
+    """The arguments of a call are not valid JSON of the tool's schema."""
+
+    default_code = "invalid_arguments"
+
+
+class ToolFailed(ToolError):
+    """A tool ran and raised, or ran out of time."""
+
+    default_code = "tool_failed"
+
+
 class UpstreamError(VoiceAppError):
     """The Realtime service could not be used."""
 

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "channels",
+    "voiceapp.tools",
     "voiceapp.records",
     "voiceapp.web",
 ]

@@ -42,7 +42,7 @@ class _AssistantForm(_ModelForm):
     class Meta:
         widgets = {
             name: forms.Textarea(attrs={"rows": rows, "cols": 90})
-            for name, rows in (("instructions", 10), ("turn_detection", 3),
+            for name, rows in (("instructions", 10), ("tools", 1), ("turn_detection", 3),
                                ("transcription", 1))
         }  # fmt: skip
 
@@ -58,7 +58,7 @@ class AssistantAdmin(_AssistantAdmin):
     prepopulated_fields = {"slug": ("name",)}
     fieldsets = (
         (None, {"fields": ("name", "slug", "enabled", "position")}),
-        ("Conversation", {"fields": ("instructions", "voice", "max_output_tokens")}),
+        ("Conversation", {"fields": ("instructions", "voice", "tools", "max_output_tokens")}),
         ("Audio", {"fields": ("input_format", "output_format", "turn_detection", "transcription")}),
     )
 
