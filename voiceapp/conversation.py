@@ -21,7 +21,6 @@ from voiceapp.actions import (
     notice,
     to_browser,
 )
-from voiceapp.audio.formats import AudioFormat
 from voiceapp.calls import FunctionCalls, PendingCall
 from voiceapp.config import AssistantConfig
 from voiceapp.items import Items
@@ -47,8 +46,6 @@ class Conversation:
     tools: list[Object] = field(default_factory=list)
     calls: FunctionCalls = field(default_factory=FunctionCalls)
     sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
-    input_format: AudioFormat = AudioFormat.PCM16
-    output_format: AudioFormat = AudioFormat.PCM16
     ready: bool = False
 
     def __post_init__(self) -> None:

@@ -82,8 +82,7 @@ class Responder:
             raise checks.refuse(
                 "conversation_already_has_active_response",
                 f"Conversation already has an active response in progress: {self._main.id}. Wait "
-                "until the response "
-                "is finished before creating a new one.",
+                "until the response is finished before creating a new one.",
                 None,
             )
         if len(self._replies) >= _MOST_AT_ONCE:

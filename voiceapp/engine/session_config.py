@@ -12,8 +12,7 @@ from voiceapp.protocol.events import Object
 
 DEFAULT_INSTRUCTIONS: Final = (
     "You are a friendly voice assistant. Speak naturally, keep your answers short, and say so when "
-    "you do not know "
-    "something or cannot do it."
+    "you do not know something or cannot do it."
 )
 
 _SERVER_VAD: Final[Object] = {
