@@ -24,6 +24,7 @@ SERVER_FILE: Final = "server.json"
 """In the data folder: ``{"url": "http://127.0.0.1:8000", "pid": 123}`` while a server runs."""
 _GRACE_S: Final = 20
 SWITCH_S: Final = 0.0005
+GC_THRESHOLDS: Final = (20_000, 20, 20)
 
 
 class Server(uvicorn.Server):
@@ -55,6 +56,8 @@ class Server(uvicorn.Server):
         # What is loaded by now stays: the collector need not walk it again and again while people talk.
         gc.collect()
         gc.freeze()
+        # Frames make garbage that reference counts free; cycles are few and may wait.
+        gc.set_threshold(*GC_THRESHOLDS)
         await super().startup(sockets)
         if self.started and not self.should_exit:
             write_server_file(settings.VOICE.data_dir, self._url)
