@@ -110,7 +110,7 @@ class Conversation:
         if not self.owes_response:
             return []
         self.owes_response = False
-        return self._send(self.sequencer.create(self._with_id({"type": "response.create"})) or [])
+        return self._ask()
 
     def _error(self, event: events.Error, text: str, now: float) -> list[Action]:
         code = event.error.get("code")
@@ -140,12 +140,8 @@ class Conversation:
                        "silence ends a turn instead.", "warning"),
                 self.own.send({"type": "session.update", "session": update}, "configure"),
             ]  # fmt: skip
-        reason = str(event.error.get("message", ""))
-        return [
-            notice(
-                "configuration_refused", f"The service refused the assistant's settings: {reason}", "error"
-            )
-        ]
+        told = f"The service refused the assistant's settings: {event.error.get('message', '')}"
+        return [notice("configuration_refused", told, "error")]
 
     # -- items --------------------------------------------------------------------------------------
 
@@ -313,7 +309,7 @@ class Conversation:
         """Ask for one response when all calls are answered and nothing else is under way."""
         if self.sequencer.active is not None or not self.calls.take_follow_up():
             return []
-        return self._send(self.sequencer.create(self._with_id({"type": "response.create"})) or [])
+        return self._ask()
 
     # -- time and endings ---------------------------------------------------------------------------
 
@@ -360,6 +356,9 @@ class Conversation:
         return [*actions, *self.items.end_growing(now)]
 
     # -- small parts --------------------------------------------------------------------------------
+
+    def _ask(self) -> list[Action]:
+        return self._send(self.sequencer.create(self._with_id({"type": "response.create"})) or [])
 
     def _with_id(self, fields: Object) -> Object:
         if isinstance(fields.get("event_id"), str):

@@ -73,7 +73,6 @@ class _Report(msgspec.Struct, kw_only=True):
 
     item_id: str
     played_ms: float
-    content_index: int = 0
     final: bool = False
     seq: int = 0
 

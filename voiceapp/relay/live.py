@@ -230,7 +230,6 @@ class LiveSession:
 
     def description(self) -> Object:
         """Return ``session.ready``."""
-        limits = {"max_session_ms": int(self.config.max_session_s * 1000)}
         return {
             "type": "session.ready",
             "session_id": str(self.id),
@@ -240,7 +239,7 @@ class LiveSession:
             "transcription": self.assistant.transcription is not None,
             "upstream": self.target.kind.value,
             "grace_ms": int(self.config.grace_s * 1000),
-            "limits": limits,
+            "limits": {"max_session_ms": int(self.config.max_session_s * 1000)},
         }
 
     # -- the page -----------------------------------------------------------------------------------
@@ -348,7 +347,7 @@ class LiveSession:
                 self._heard_at = self._loop.time()
                 self._save(action.item)
             case actions.SaveResponse() | actions.SaveToolCall():
-                self._save_other(action)
+                self._save(action)
             case actions.CallTool():
                 # A task of its own: a slow tool delays nothing but its own answer.
                 self._group.create_task(self._call_tool(action))
@@ -386,22 +385,20 @@ class LiveSession:
             return current
         return Transcoder(source, target)
 
-    def _save(self, item: actions.KeptItem) -> None:
-        fields = {name: getattr(item, name) for name in store.ItemRecord.__struct_fields__}
-        self._keep(self._writer.save_item, store.ItemRecord(**fields))
-
-    def _save_other(self, action: actions.SaveResponse | actions.SaveToolCall) -> None:
-        fields = {name: getattr(action, name) for name in action.__struct_fields__}
-        if isinstance(action, actions.SaveResponse):
-            self._keep(self._writer.save_response, store.ResponseRecord(**fields))
-        else:
-            self._keep(self._writer.save_tool_call, store.ToolCallRecord(**fields))
-
-    def _keep(self, save: Any, record: Any) -> None:
+    def _save(self, kept: actions.KeptItem | actions.SaveResponse | actions.SaveToolCall) -> None:
+        kind, save = _RECORDS[type(kept)]
+        record = kind(**{name: getattr(kept, name) for name in kind.__struct_fields__})
         try:
-            save(self.id, record)
+            save(self._writer, self.id, record)
         except VoiceAppError as error:
             logger.error("session %s: a record could not be kept (%s)", self.id, error.code)
             self.outbox.put_text(
                 notice("not_kept", "This conversation cannot be kept at the moment.", "warning").text
             )
+
+
+_RECORDS: dict[type[Any], tuple[type[Any], Any]] = {
+    actions.KeptItem: (store.ItemRecord, store.Writer.save_item),
+    actions.SaveResponse: (store.ResponseRecord, store.Writer.save_response),
+    actions.SaveToolCall: (store.ToolCallRecord, store.Writer.save_tool_call),
+}
