@@ -757,7 +757,9 @@ async def test_a_page_that_stops_reading_is_let_go_at_two_megabytes(talking: Tal
 # -- who may come in ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("origin", [b"http://evil.example", b"null", b"", b"http://testserver.evil.example"])
+@pytest.mark.parametrize(
+    "origin", [b"http://evil.example", b"null", b"", b"http://testserver.evil.example", b"http://["]
+)
 async def test_foreign_pages_are_refused(settings: Any, signed_in: dict[str, Any], origin: bytes) -> None:
     settings.ALLOWED_HOSTS = ["testserver"]
     headers = [(b"host", b"testserver"), *([(b"origin", origin)] if origin else [])]
@@ -781,6 +783,13 @@ async def test_strangers_are_told_to_sign_in(
 # -- bad input ------------------------------------------------------------------------------------------
 
 
+def typed(*texts: str) -> str:
+    """Return what a page sends for a typed message."""
+    content = [{"type": "input_text", "text": text} for text in texts]
+    item = {"type": "message", "role": "user", "content": content}
+    return json.dumps({"type": "conversation.item.create", "item": item})
+
+
 @pytest.mark.parametrize(
     ("message", "code"),
     [
@@ -798,10 +807,11 @@ async def test_strangers_are_told_to_sign_in(
         ('{"type":"playback.report"}', "invalid_type"),
         ('{"type":"ping","seq":"x"}', "invalid_type"),
         ('{"type":"ping","x":"' + "x" * 1_100_000 + '"}', "message_too_large"),
+        (typed("x" * 20_000, "x" * 20_000), "string_above_max_length"),
         (b"\0", "invalid_value"),
         (b"\0\0" * 50_000, "message_too_large"),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 async def test_bad_input_is_answered_and_the_session_goes_on(
     talking: Talk, message: str | bytes, code: str

@@ -171,7 +171,7 @@ class VoiceConfig:
                     "Set it to the resource's address, such as https://NAME.openai.azure.com.",
                 )
             )
-        if self.text_base_url and urlsplit(self.text_base_url).scheme not in ("http", "https"):
+        if self.text_base_url and _scheme(self.text_base_url) not in ("http", "https"):
             found.append(
                 (
                     "VOICEAPP_TEXT_BASE_URL",
@@ -187,7 +187,7 @@ class VoiceConfig:
                     "Name the model that the endpoint shall use.",
                 )
             )
-        if self.engine_url and urlsplit(self.engine_url).scheme not in ("ws", "wss", "http", "https"):
+        if self.engine_url and _scheme(self.engine_url) not in ("ws", "wss", "http", "https"):
             found.append(
                 (
                     "VOICEAPP_ENGINE_URL",
@@ -195,12 +195,20 @@ class VoiceConfig:
                     "Give the address of the server that runs the engine, such as ws://127.0.0.1:8000.",
                 )
             )
+        if not all(_scheme(origin.strip()) for origin in self.trusted_origins.split(",") if origin.strip()):
+            found.append(
+                (
+                    "VOICEAPP_TRUSTED_ORIGINS",
+                    "holds something that is not an origin",
+                    "Give origins with their scheme, separated by commas, such as https://talk.example.org.",
+                )
+            )
         return found
 
     def _azure_problems(self) -> list[Problem]:
         found: list[Problem] = []
-        address = urlsplit(self.azure_endpoint)
-        if address.scheme not in ("https", "wss", "http", "ws") or not address.hostname:
+        scheme = _scheme(self.azure_endpoint)
+        if scheme not in ("https", "wss", "http", "ws"):
             found.append(
                 (
                     "AZURE_OPENAI_ENDPOINT",
@@ -208,7 +216,7 @@ class VoiceConfig:
                     "Copy the endpoint from the resource's page, such as https://NAME.openai.azure.com.",
                 )
             )
-        elif address.scheme in ("http", "ws") and address.hostname not in ("localhost", "127.0.0.1", "::1"):
+        elif scheme in ("http", "ws") and urlsplit(self.azure_endpoint).hostname not in _LOOPBACK:
             found.append(
                 ("AZURE_OPENAI_ENDPOINT", "would send the key in the clear", "Use https:// or wss://.")
             )
@@ -232,6 +240,19 @@ class VoiceConfig:
         return found
 
 
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def _scheme(url: str) -> str:
+    """Return the scheme of an address that has a host; nothing where it has none or cannot be read."""
+    try:
+        address = urlsplit(url)
+        # A port that is none shows only when it is asked for.
+        return address.scheme if address.hostname and address.port != 0 else ""
+    except ValueError:
+        return ""
+
+
 def _looks_like_a_model(name: str) -> bool:
     return name in {"whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe", "gpt-realtime-whisper"}
 
@@ -249,7 +270,8 @@ def _read(setting: Setting, environ: Mapping[str, str]) -> Any:
     except ValueError:
         raise ConfigurationError(f"{setting.name} must be a number.") from None
     low, high = setting.minimum, setting.maximum
-    if (low is not None and value < low) or (high is not None and value > high):
+    # Written so that "nan", which is neither below nor above, is refused.
+    if low is not None and high is not None and not low <= value <= high:
         raise ConfigurationError(f"{setting.name} must be from {low:g} to {high:g}.")
     return value
 

@@ -50,6 +50,6 @@ def _item_refusal(item: Object) -> tuple[str, str] | None:
             return "event_not_allowed", "This page may only add text to a message."
         if not isinstance(part.get("text"), str):
             return "invalid_type", "Invalid type for 'item.content.text': expected a string."
-        if len(part["text"]) > MAX_TEXT_CHARS:
-            return "string_above_max_length", f"A message may have {MAX_TEXT_CHARS} characters at most."
+    if sum(len(part["text"]) for part in content) > MAX_TEXT_CHARS:
+        return "string_above_max_length", f"A message may have {MAX_TEXT_CHARS} characters at most."
     return None

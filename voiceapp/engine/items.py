@@ -277,7 +277,7 @@ def read_item(value: Any, path: str, *, new_id: str, call_id: str, audio_format:
     kind = checks.any_object(value, path).get("type")
     if kind is None:
         raise checks.missing(f"{path}.type")
-    if kind not in _ITEMS:
+    if not isinstance(kind, str) or kind not in _ITEMS:
         raise checks.invalid_value(kind, list(_ITEMS), f"{path}.type")
     checked: Object = _ITEMS[kind](value, path)
     checked.pop("object", None)
@@ -303,7 +303,7 @@ def _read_parts(item: Item, value: Any, path: str, audio_format: AudioFormat) ->
         kind = checks.any_object(part, here).get("type")
         if kind is None:
             raise checks.missing(f"{here}.type")
-        if kind not in known:
+        if not isinstance(kind, str) or kind not in known:
             raise checks.invalid_value(kind, list(known), f"{here}.type")
         checked: Object = known[kind](part, here)
         if audio := checked.pop("audio", None):

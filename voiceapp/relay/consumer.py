@@ -110,7 +110,10 @@ def origin_allowed(scope: Message) -> bool:
         return False
     if origin in settings.CSRF_TRUSTED_ORIGINS:
         return True
-    address = urlsplit(origin)
+    try:
+        address = urlsplit(origin)
+    except ValueError:
+        return False
     known = validate_host(host.rsplit(":", 1)[0] if not host.endswith("]") else host, settings.ALLOWED_HOSTS)
     return address.scheme in ("http", "https") and address.netloc == host and known
 
