@@ -19,6 +19,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.test import AsyncClient
 
 from tests.scripted import Service, service
+from voiceapp.page_events import MAX_TYPED_BYTES
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records import store
 from voiceapp.records.models import Assistant, Session
@@ -827,6 +828,16 @@ async def test_bad_input_is_answered_and_the_session_goes_on(
         await upstream.user_turn("after", "item_u2", "item_u1")
         await page.until("conversation.item.input_audio_transcription.completed", item_id="item_u2")
         assert [row["generated_text"] for row in await rows(page)] == ["before", "after"]
+
+
+async def test_a_page_cannot_fill_the_memory_with_messages(talking: Talk) -> None:
+    async with talking() as (page, upstream):
+        for _ in range(MAX_TYPED_BYTES // 30_000):
+            await page.socket.send_to(text_data=typed("x" * 30_000))
+        assert (await page.until("error"))["error"]["code"] == "conversation_full"
+        await upstream.user_turn("after")
+        await page.until("conversation.item.input_audio_transcription.completed")
+        assert [row["generated_text"] for row in await rows(page)] == ["after"]
 
 
 @pytest.mark.parametrize("first", ["{", "{}", '{"type":"ping"}', '{"type":"session.start","resume":3}'])

@@ -17,6 +17,10 @@ Object = dict[str, Any]
 
 # Enough for the last few turns; a session may last an hour and must not keep an hour of audio.
 AUDIO_BUDGET_BYTES: Final = 512 * 1024
+# A hundred times what any response reads of it; all is kept in memory until the session ends.
+MOST_GIVEN_CHARS: Final = 16 * 1024 * 1024
+# What an item costs beyond its words.
+_ITEM_CHARS: Final = 1024
 CHARACTERS_PER_TOKEN: Final = 4
 # A word of which at least this much was cut off was not heard.
 _SLACK_MS: Final = 40.0
@@ -103,6 +107,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self._items: list[Item] = []
+        self._given_chars = 0
 
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items)
@@ -141,6 +146,17 @@ class Conversation:
                 )
             self._items.insert(places[0] + 1, item)
         self._trim_audio()
+
+    def admit(self, item: Item) -> None:
+        """Count an item that a client gives; raise ``ProtocolError`` where it gave too much already."""
+        chars = self._given_chars + _ITEM_CHARS + len(str(item.fields))
+        if chars > MOST_GIVEN_CHARS:
+            raise checks.refuse(
+                "conversation_full",
+                f"Error adding item: clients may add {MOST_GIVEN_CHARS} characters to one conversation.",
+                "item",
+            )
+        self._given_chars = chars
 
     def remove(self, item: Item) -> None:
         """Take an item out."""
