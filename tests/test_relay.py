@@ -769,6 +769,23 @@ async def test_foreign_pages_are_refused(settings: Any, signed_in: dict[str, Any
     assert not connected
 
 
+async def test_a_stranger_who_is_gone_already_is_no_failure(settings: Any, signed_in: dict[str, Any]) -> None:
+    settings.ALLOWED_HOSTS = ["testserver"]
+    headers = [(name, value) for name, value in signed_in["headers"] if name != b"cookie"]
+    tried: list[str] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        tried.append(message["type"])
+        if message["type"] != "websocket.accept":
+            raise ConnectionResetError
+
+    await voice_socket({"type": "websocket", "headers": headers}, receive, send)
+    assert tried == ["websocket.accept", "websocket.send"]
+
+
 @pytest.mark.parametrize("with_cookie", [False, True])
 async def test_strangers_are_told_to_sign_in(
     settings: Any, signed_in: dict[str, Any], with_cookie: bool
