@@ -20,6 +20,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.test import AsyncClient
 
 from tests.scripted import Service, service
+from voiceapp.page_events import MAX_TYPED_BYTES
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records import store
 from voiceapp.records.models import Assistant, Session, ToolCall
@@ -911,13 +912,32 @@ async def test_a_page_that_stops_reading_is_let_go_at_two_megabytes(talking: Tal
 # -- who may come in ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("origin", [b"http://evil.example", b"null", b"", b"http://testserver.evil.example"])
+@pytest.mark.parametrize(
+    "origin", [b"http://evil.example", b"null", b"", b"http://testserver.evil.example", b"http://["]
+)
 async def test_foreign_pages_are_refused(settings: Any, signed_in: dict[str, Any], origin: bytes) -> None:
     settings.ALLOWED_HOSTS = ["testserver"]
     headers = [(b"host", b"testserver"), *([(b"origin", origin)] if origin else [])]
     page = Page({**signed_in, "headers": headers})
     connected, _ = await page.socket.connect()
     assert not connected
+
+
+async def test_a_stranger_who_is_gone_already_is_no_failure(settings: Any, signed_in: dict[str, Any]) -> None:
+    settings.ALLOWED_HOSTS = ["testserver"]
+    headers = [(name, value) for name, value in signed_in["headers"] if name != b"cookie"]
+    tried: list[str] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        tried.append(message["type"])
+        if message["type"] != "websocket.accept":
+            raise ConnectionResetError
+
+    await voice_socket({"type": "websocket", "headers": headers}, receive, send)
+    assert tried == ["websocket.accept", "websocket.send"]
 
 
 @pytest.mark.parametrize("with_cookie", [False, True])
@@ -933,6 +953,13 @@ async def test_strangers_are_told_to_sign_in(
 
 
 # -- bad input ------------------------------------------------------------------------------------------
+
+
+def typed(*texts: str) -> str:
+    """Return what a page sends for a typed message."""
+    content = [{"type": "input_text", "text": text} for text in texts]
+    item = {"type": "message", "role": "user", "content": content}
+    return json.dumps({"type": "conversation.item.create", "item": item})
 
 
 @pytest.mark.parametrize(
@@ -952,10 +979,11 @@ async def test_strangers_are_told_to_sign_in(
         ('{"type":"playback.report"}', "invalid_type"),
         ('{"type":"ping","seq":"x"}', "invalid_type"),
         ('{"type":"ping","x":"' + "x" * 1_100_000 + '"}', "message_too_large"),
+        (typed("x" * 20_000, "x" * 20_000), "string_above_max_length"),
         (b"\0", "invalid_value"),
         (b"\0\0" * 50_000, "message_too_large"),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 async def test_bad_input_is_answered_and_the_session_goes_on(
     talking: Talk, message: str | bytes, code: str
@@ -971,6 +999,16 @@ async def test_bad_input_is_answered_and_the_session_goes_on(
         await upstream.user_turn("after", "item_u2", "item_u1")
         await page.until("conversation.item.input_audio_transcription.completed", item_id="item_u2")
         assert [row["generated_text"] for row in await rows(page)] == ["before", "after"]
+
+
+async def test_a_page_cannot_fill_the_memory_with_messages(talking: Talk) -> None:
+    async with talking() as (page, upstream):
+        for _ in range(MAX_TYPED_BYTES // 30_000):
+            await page.socket.send_to(text_data=typed("x" * 30_000))
+        assert (await page.until("error"))["error"]["code"] == "conversation_full"
+        await upstream.user_turn("after")
+        await page.until("conversation.item.input_audio_transcription.completed")
+        assert [row["generated_text"] for row in await rows(page)] == ["after"]
 
 
 @pytest.mark.parametrize("first", ["{", "{}", '{"type":"ping"}', '{"type":"session.start","resume":3}'])

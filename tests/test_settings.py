@@ -114,12 +114,13 @@ def test_every_fault_is_named_at_once(tmp_path: Path) -> None:
         "check",
         VOICEAPP_DATA_DIR=str(tmp_path), VOICEAPP_GRACE_S="soon", VOICEAPP_DEBUG="perhaps",
         VOICEAPP_MAX_SESSIONS="0", AZURE_OPENAI_ENDPOINT="http://example.org", DATABASE_URL="mysql://h/n",
-        VOICEAPP_TEXT_BASE_URL="ftp://h",
+        VOICEAPP_TEXT_BASE_URL="ftp://h", VOICEAPP_IDLE_S="nan",
     )  # fmt: skip
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     for name in (
         "VOICEAPP_GRACE_S",
+        "VOICEAPP_IDLE_S",
         "VOICEAPP_DEBUG",
         "VOICEAPP_MAX_SESSIONS",
         "AZURE_OPENAI_ENDPOINT",
@@ -130,6 +131,23 @@ def test_every_fault_is_named_at_once(tmp_path: Path) -> None:
     ):
         assert f"(voiceapp.{name}.E001)" in result.stderr
     assert result.stderr.count("HINT:") >= 8
+
+
+def test_addresses_that_cannot_be_read_are_faults(tmp_path: Path) -> None:
+    names = (
+        "AZURE_OPENAI_ENDPOINT",
+        "VOICEAPP_ENGINE_URL",
+        "VOICEAPP_TEXT_BASE_URL",
+        "VOICEAPP_TRUSTED_ORIGINS",
+    )
+    result = django(
+        "check", VOICEAPP_DATA_DIR=str(tmp_path), AZURE_OPENAI_ENDPOINT="https://[bad",
+        VOICEAPP_ENGINE_URL="ws://h:70000", VOICEAPP_TEXT_BASE_URL="http://",
+        VOICEAPP_TRUSTED_ORIGINS="https://ok.example, http://[",
+    )  # fmt: skip
+    assert "Traceback" not in result.stderr
+    for name in names:
+        assert f"(voiceapp.{name}.E001)" in result.stderr
 
 
 def test_a_data_folder_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:

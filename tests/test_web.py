@@ -243,6 +243,8 @@ async def fetched(client: AsyncClient, session_id: UUID, **headers: str) -> tupl
         ("bytes=0-1,5-6", 200, slice(0, None)),
         ("bytes=200000-", 416, slice(0, 0)),
         ("bytes=9-3", 416, slice(0, 0)),
+        ("bytes=-", 200, slice(0, None)),
+        (f"bytes={'9' * 5000}-", 200, slice(0, None)),
     ],
 )
 async def test_a_recording_is_sent_in_the_part_that_was_asked_for(

@@ -164,7 +164,7 @@ class VoiceConfig:
                     "Set it to the resource's address, such as https://NAME.openai.azure.com.",
                 )
             )
-        if self.text_base_url and urlsplit(self.text_base_url).scheme not in ("http", "https"):
+        if self.text_base_url and _scheme(self.text_base_url) not in ("http", "https"):
             found.append(
                 (
                     "VOICEAPP_TEXT_BASE_URL",
@@ -180,7 +180,7 @@ class VoiceConfig:
                     "Name the model that the endpoint shall use.",
                 )
             )
-        if self.engine_url and urlsplit(self.engine_url).scheme not in ("ws", "wss", "http", "https"):
+        if self.engine_url and _scheme(self.engine_url) not in ("ws", "wss", "http", "https"):
             found.append(
                 (
                     "VOICEAPP_ENGINE_URL",
@@ -188,12 +188,20 @@ class VoiceConfig:
                     "Give the address of the server that runs the engine, such as ws://127.0.0.1:8000.",
                 )
             )
+        if not all(_scheme(origin.strip()) for origin in self.trusted_origins.split(",") if origin.strip()):
+            found.append(
+                (
+                    "VOICEAPP_TRUSTED_ORIGINS",
+                    "holds something that is not an origin",
+                    "Give origins with their scheme, separated by commas, such as https://talk.example.org.",
+                )
+            )
         return found
 
     def _azure_problems(self) -> list[Problem]:
         found: list[Problem] = []
-        address = urlsplit(self.azure_endpoint)
-        if address.scheme not in ("https", "wss", "http", "ws") or not address.hostname:
+        scheme = _scheme(self.azure_endpoint)
+        if scheme not in ("https", "wss", "http", "ws"):
             found.append(
                 (
                     "AZURE_OPENAI_ENDPOINT",
@@ -201,7 +209,7 @@ class VoiceConfig:
                     "Copy the endpoint from the resource's page, such as https://NAME.openai.azure.com.",
                 )
             )
-        elif address.scheme in ("http", "ws") and address.hostname not in ("localhost", "127.0.0.1", "::1"):
+        elif scheme in ("http", "ws") and urlsplit(self.azure_endpoint).hostname not in _LOOPBACK:
             found.append(
                 ("AZURE_OPENAI_ENDPOINT", "would send the key in the clear", "Use https:// or wss://.")
             )
@@ -223,6 +231,19 @@ class VoiceConfig:
                 )
             )
         return found
+
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def _scheme(url: str) -> str:
+    """Return the scheme of an address that has a host; nothing where it has none or cannot be read."""
+    try:
+        address = urlsplit(url)
+        # A port that is none shows only when it is asked for.
+        return address.scheme if address.hostname and address.port != 0 else ""
+    except ValueError:
+        return ""
 
 
 def _looks_like_a_model(name: str) -> bool:

@@ -53,7 +53,7 @@ class Conversation:
         self.output_format = self.assistant.output_format
         self.turn_detection = self.assistant.turn_detection
         self.items = Items(captions=self.assistant.transcription is not None)
-        self.own = OwnEvents(self.ids)
+        self.typed, self.own = page_events.Typed(), OwnEvents(self.ids)
         self.speaker = Speaker(self.items, self.own)
         self.speech_stopped_ms: float | None = None
         self.speaking = False
@@ -260,7 +260,7 @@ class Conversation:
 
     def receive_client(self, event: Event | UnknownEvent, now: float) -> list[Action]:
         """Take one Realtime client event of the page."""
-        if told := page_events.refusal(event):
+        if told := self.typed.refusal(event):
             return [self._refuse(*told, _event_id(event))]
         match event:
             case events.OutputAudioBufferClear():

@@ -318,6 +318,7 @@ class EngineSession:
                 "item.call_id",
             )
         wanted = event.previous_item_id if isinstance(event.previous_item_id, str) else None
+        self._conversation.admit(item)
         self._conversation.insert(item, wanted)
         self._tell_of_item(item, self._conversation.previous_id(item.id))
         self._responder.transcribe_given(item)

@@ -52,7 +52,7 @@ _VAD_CHECKS: Final = {
 
 def _turn_detection(value: Any, path: str) -> Object:
     kind = checks.any_object(value, path).get("type", "server_vad")
-    if kind not in _VAD_CHECKS:
+    if not isinstance(kind, str) or kind not in _VAD_CHECKS:
         raise checks.invalid_value(kind, list(_VAD_CHECKS), f"{path}.type")
     checked: Object = checks.fields(_VAD_CHECKS[kind])(value, path)
     return {**checked, "type": kind}

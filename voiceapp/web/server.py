@@ -23,6 +23,7 @@ from voiceapp.signals import server_stopping
 SERVER_FILE: Final = "server.json"
 """In the data folder: ``{"url": "http://127.0.0.1:8000", "pid": 123}`` while a server runs."""
 _GRACE_S: Final = 20
+_LONGEST_MESSAGE_BYTES: Final = 24 * 1024 * 1024
 SWITCH_S: Final = 0.0005
 GC_THRESHOLDS: Final = (20_000, 20, 20)
 
@@ -36,6 +37,8 @@ class Server(uvicorn.Server):
                 "voiceapp.asgi:application",
                 loop="asyncio" if sys.platform == "win32" else "uvloop",
                 ws="websockets-sansio",
+                # Uvicorn closes a socket at a longer message; the engine takes 15 MiB of audio in base64.
+                ws_max_size=_LONGEST_MESSAGE_BYTES,
                 # Audio does not compress; trying costs a third of the CPU.
                 ws_per_message_deflate=False,
                 lifespan="on",
@@ -80,7 +83,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):
         raise CommandError(f"{host} is not an address of this machine.") from None
     except OSError as error:
         raise CommandError(_why(error, host, port)) from None
