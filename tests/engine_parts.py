@@ -22,6 +22,7 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine import models
 from voiceapp.engine.actions import Action, Send
 from voiceapp.engine.session import EngineSession
+from voiceapp.engine.session_config import Kind
 from voiceapp.protocol import codec
 
 _SHARED = Path(os.environ.get("SHARED_DIR", Path(__file__).resolve().parents[2] / "shared"))
@@ -95,10 +96,10 @@ def counting_ids() -> Callable[[str], str]:
 class Client:
     """Talks to a pure ``EngineSession`` in JSON, as a client on a socket would."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Kind = "realtime", *, kind_is_fixed: bool = False) -> None:
         self.session = EngineSession(
             session_id="sess_1", conversation_id="conv_1", model="test", expires_at=4_000_000_000,
-            new_id=counting_ids(),
+            new_id=counting_ids(), kind=kind, kind_is_fixed=kind_is_fixed,
         )  # fmt: skip
         self.events: list[dict[str, Any]] = []
         self.actions: list[Action] = []

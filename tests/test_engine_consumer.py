@@ -55,7 +55,7 @@ def server() -> Iterator[EngineServer]:
         ("/openai/realtime?deployment=x", {"api-key": "KEY"}, 404),
         ("/openai/realtime?api-version=2025-04-01-preview", {"api-key": "KEY"}, 400),
         ("/elsewhere?model=x", {"api-key": "KEY"}, 404),
-        (f"{GA}&intent=transcription", {"api-key": "KEY"}, 400),
+        (f"{GA}&intent=poetry", {"api-key": "KEY"}, 400),
     ],
 )
 async def test_a_refused_upgrade_has_a_status_and_a_reason(

@@ -140,7 +140,6 @@ def test_formats_change_in_mid_session_and_are_echoed_truthfully() -> None:
         ({"bogus_field": 1}, "unknown_parameter", "session.bogus_field"),
         ({"temperature": 0.8}, "unknown_parameter", "session.temperature"),
         ({"output_modalities": ["audio", "text"]}, "invalid_value", "session.output_modalities"),
-        ({"type": "transcription"}, "invalid_value", "session.type"),
         (
             {"audio": {"input": {"format": {"type": "audio/pcm", "rate": 16000}}}},
             "integer_below_min_value",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voiceapp.engine.semantics import Ending
 from voiceapp.engine.turns import (
     WINDOW_MS,
     SpeechPaused,
@@ -111,10 +113,44 @@ def test_settings_are_read_from_the_ga_object() -> None:
     assert TurnSettings.from_ga(None) is None
 
 
-def test_low_eagerness_waits_longer_than_high() -> None:
-    low = TurnSettings(type="semantic_vad", eagerness="low")
-    high = TurnSettings(type="semantic_vad", eagerness="high")
-    assert low.silence_ms > high.silence_ms
+@pytest.mark.parametrize(("eagerness", "longest_ms"), [("low", 8000), ("medium", 4000), ("high", 2000)])
+def test_eagerness_sets_the_longest_wait(eagerness: Any, longest_ms: int) -> None:
+    settings = TurnSettings(type="semantic_vad", eagerness=eagerness)
+    waits = [settings.silence_ms(ending) for ending in Ending]
+    assert waits == sorted(waits)
+    assert waits[-1] == longest_ms == settings.silence_ms()
+
+
+def test_auto_is_medium() -> None:
+    auto, medium = (TurnSettings(type="semantic_vad", eagerness=one) for one in ("auto", "medium"))
+    assert [auto.silence_ms(one) for one in Ending] == [medium.silence_ms(one) for one in Ending]
+
+
+@pytest.mark.parametrize("ending", list(Ending))
+def test_a_semantic_turn_ends_by_its_words(ending: Ending) -> None:
+    settings = TurnSettings(type="semantic_vad", eagerness="high")
+    detector = TurnDetector(settings)
+    run(detector, speech(320))
+    first, marks, asked = 10, list[TurnMark](), 0
+    while not marks or not isinstance(marks[-1], SpeechStopped):
+        if detector.undecided:
+            asked += 1
+            detector.judge(ending)
+        marks += run(detector, silence(32), first)
+        first += 1
+    assert asked == 1
+    stopped = marks[-1]
+    assert isinstance(stopped, SpeechStopped)
+    assert settings.silence_ms(ending) <= stopped.audio_end_ms - 320 < settings.silence_ms(ending) + WINDOW_MS
+
+
+def test_a_judgement_is_forgotten_when_speech_goes_on() -> None:
+    detector = TurnDetector(TurnSettings(type="semantic_vad", eagerness="high"))
+    run(detector, speech(320) + silence(224))
+    assert detector.undecided
+    detector.judge(Ending.OVER)
+    run(detector, speech(320) + silence(224), first=17)
+    assert detector.undecided
 
 
 @given(

@@ -9,7 +9,7 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import path
 from django.views.generic import RedirectView
 
-from voiceapp.engine import models
+from voiceapp.engine import models, secret_views
 from voiceapp.web import audio, views
 
 
@@ -29,5 +29,12 @@ urlpatterns = [
     # The admin's pages name no icon, and browsers then ask for this one.
     path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}voiceapp/mark.svg")),
     path("healthz", health, name="health"),
+    path("openai/v1/realtime/client_secrets", secret_views.client_secrets, name="client-secrets"),
+    path("openai/realtime/sessions", secret_views.preview_session, {"kind": "session"}),
+    path(
+        "openai/realtime/transcription_sessions",
+        secret_views.preview_session,
+        {"kind": "transcription_session"},
+    ),
     path("admin/", admin.site.urls),
 ]

@@ -26,6 +26,7 @@ from voiceapp.engine.actions import (
 from voiceapp.engine.hearing import Hearing
 from voiceapp.engine.reply import ReplyWork
 from voiceapp.engine.session import EngineSession
+from voiceapp.engine.session_config import Kind
 from voiceapp.engine.weights import ModelError
 from voiceapp.errors import DecodeError
 from voiceapp.protocol import codec
@@ -71,6 +72,8 @@ class Connection:
         dialect: Dialect,
         provider: TextProvider,
         model: str,
+        kind: Kind,
+        preset: dict[str, Any] | None,
         may_close_1001: bool,
     ) -> None:
         self._receive = receive
@@ -84,6 +87,10 @@ class Connection:
             model=model,
             expires_at=int(time.time()) + SESSION_MINUTES * 60,
             new_id=new_id,
+            kind=kind,
+            preset=preset,
+            # In the preview the address decides, in GA the first update may.
+            kind_is_fixed=dialect is not Dialect.GA,
         )
         self._hearing = Hearing(self._session, self._perform, self._prepare)
         self._unsent: deque[bytes | Close] = deque()

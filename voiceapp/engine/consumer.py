@@ -6,7 +6,6 @@ thread for each.
 
 from __future__ import annotations
 
-import hmac
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -16,8 +15,9 @@ from urllib.parse import parse_qs
 
 from django.conf import settings
 
-from voiceapp.engine import models, thinking
+from voiceapp.engine import credentials, models, thinking
 from voiceapp.engine.connection import Connection
+from voiceapp.engine.session_config import Kind
 from voiceapp.protocol.dialects import Dialect
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 GA_PATH: Final = "/openai/v1/realtime"
 PREVIEW_PATH: Final = "/openai/realtime"
 _REFUSED: Final = 4001
+_RECOGNISER: Final = "moonshine-tiny-en"
 
 
 class _Refusal(Exception):
@@ -41,6 +42,9 @@ class _Wish:
 
     dialect: Dialect
     model: str
+    kind: Kind
+    preset: dict[str, Any] | None
+    """The session that the client's secret brings."""
 
 
 async def realtime_socket(
@@ -55,8 +59,7 @@ async def realtime_socket(
     # Only what a log line can hold: the id comes from outside.
     request_id = headers.get("x-ms-client-request-id", "")[:64]
     try:
-        _authorise(headers, query, scope.get("subprotocols", ()))
-        wish = _read_wish(scope["path"], query)
+        wish = _read_wish(scope["path"], query, await _admit(headers, query, scope))
     except _Refusal as refusal:
         log.info("Engine: refused with %d %s (request %r)", refusal.status, refusal.code, request_id)
         await _refuse(scope, send, refusal)
@@ -74,45 +77,48 @@ async def realtime_socket(
         dialect=wish.dialect,
         provider=await thinking.provider(settings.VOICE),
         model=wish.model,
+        kind=wish.kind,
+        preset=wish.preset,
         may_close_1001=_speaks_http(scope),
     )
     await connection.run()
 
 
-def _authorise(headers: dict[str, str], query: dict[str, str], subprotocols: Any) -> None:
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    given = [headers.get("api-key", ""), query.get("api-key", "")]
-    if scheme.lower() == "bearer":
-        given.append(bearer.strip())
-    # Browsers cannot set headers; the SDKs for them put the key among the subprotocols.
-    prefix = "openai-insecure-api-key."
-    given += [name.removeprefix(prefix) for name in subprotocols if name.startswith(prefix)]
-    key = settings.VOICE.engine_api_key.encode()
-    matches = [hmac.compare_digest(one.encode(), key) for one in given if one]
-    if not key or not any(matches):
-        raise _Refusal(
-            401,
-            "invalid_api_key" if matches else "missing_api_key",
-            "Access denied: give the engine's key as api-key header, as Bearer token or as api-key "
-            "parameter.",
-        )
+async def _admit(
+    headers: dict[str, str], query: dict[str, str], scope: dict[str, Any]
+) -> dict[str, Any] | None:
+    try:
+        return await credentials.admit(credentials.offered(headers, query, scope.get("subprotocols", ())))
+    except credentials.AccessDenied as denied:
+        raise _Refusal(401, denied.code, str(denied)) from None
 
 
-def _read_wish(path: str, query: dict[str, str]) -> _Wish:
-    if query.get("intent") == "transcription":
-        raise _Refusal(400, "invalid_intent", "This engine offers conversations, not transcription sessions.")
-    if path == GA_PATH:
-        if not query.get("model"):
-            raise _Refusal(400, "missing_model", "Name the model: /openai/v1/realtime?model=NAME.")
-        return _Wish(Dialect.GA, query["model"])
-    if path != PREVIEW_PATH or not query.get("api-version"):
+def _read_wish(path: str, query: dict[str, str], preset: dict[str, Any] | None) -> _Wish:
+    if preset is not None:
+        # Whoever made the secret has decided what it is for.
+        query = {"model": preset.get("model", ""), "deployment": preset.get("model", ""), **query}
+        query["intent"] = preset["type"]
+    intent = query.get("intent", "conversation")
+    if intent not in ("conversation", "realtime", "transcription"):
+        raise _Refusal(400, "invalid_intent", "The intent is either conversation or transcription.")
+    kind: Kind = "transcription" if intent == "transcription" else "realtime"
+    if path.rstrip("/") == GA_PATH:
+        return _Wish(Dialect.GA, _model(query, "model", kind), kind, preset)
+    if path.rstrip("/") != PREVIEW_PATH or not query.get("api-version"):
         raise _Refusal(
             404, "not_found", "Use /openai/v1/realtime?model= or /openai/realtime?api-version=&deployment=."
         )
-    if not query.get("deployment"):
-        raise _Refusal(400, "missing_deployment", "Name the deployment: &deployment=NAME.")
     contract = query.get("dialect") == Dialect.CONTRACT.value
-    return _Wish(Dialect.CONTRACT if contract else Dialect.PREVIEW, query["deployment"])
+    dialect = Dialect.CONTRACT if contract else Dialect.PREVIEW
+    return _Wish(dialect, _model(query, "deployment", kind), kind, preset)
+
+
+def _model(query: dict[str, str], parameter: str, kind: Kind) -> str:
+    if name := query.get(parameter):
+        return name
+    if kind == "transcription":
+        return _RECOGNISER
+    raise _Refusal(400, f"missing_{parameter}", f"Name the {parameter}: &{parameter}=NAME.")
 
 
 def _speaks_http(scope: dict[str, Any]) -> bool:

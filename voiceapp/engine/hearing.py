@@ -17,6 +17,7 @@ from voiceapp.engine.echo import EchoGate
 from voiceapp.engine.listen import Ear, Window
 from voiceapp.engine.models import Models
 from voiceapp.engine.pool import Priority
+from voiceapp.engine.semantics import Ending, judge
 from voiceapp.engine.session import EngineSession
 from voiceapp.engine.turns import (
     WINDOW_MS,
@@ -40,6 +41,8 @@ _EAGER_MS: Final = 416
 # Kept in front of a turn that may begin at any moment, beyond its padding.
 _SPARE_MS: Final = 500
 _PIECE_MS: Final = 1_000
+# After so much silence in an open turn there are no more words to be found.
+_QUIET_MS: Final = 1_000
 # A client may send a file at once; what is not heard yet waits here, and the client beyond that.
 _MOST_WAITING_BYTES: Final = 16 * 1024 * 1024
 _MOST_FINISHING: Final = 8
@@ -134,6 +137,8 @@ class Hearing:
         for start in range(0, len(audio), size):
             windows = await self._models.pool.detect(self._ear.hear, audio[start : start + size])
             for window in windows:
+                if self._detector is not None and self._detector.undecided:
+                    await self._judge(self._detector)
                 self._find_turns(window)
             self._keep_up()
         self._done_with(audio)
@@ -177,6 +182,17 @@ class Hearing:
         for mark in self._detector.feed(0.0 if own else window.probability, window.start_ms):
             self._turn(mark)
 
+    async def _judge(self, detector: TurnDetector) -> None:
+        """Judge by its words whether the turn is over; they are looked for since the pause began.
+
+        Audio waits here, so that a turn ends at the same place however fast the audio comes.
+        """
+        text: str | None = None
+        if self._speculation is not None:
+            await asyncio.wait([self._speculation.task])
+            text = self._speculation.task.result()
+        detector.judge(Ending.OPEN if text is None else judge(text))
+
     def _turn(self, mark: TurnMark) -> None:
         match mark:
             case SpeechStarted(audio_start_ms=start_ms, detected_ms=detected_ms):
@@ -206,6 +222,7 @@ class Hearing:
         if (
             utterance is not None
             and end_ms - self._decoded_ms >= _PARTIAL_MS
+            and (self._detector is None or self._detector.silent_ms < _QUIET_MS)
             and (self._partial is None or self._partial.done())
         ):
             self._decoded_ms = end_ms
@@ -295,7 +312,7 @@ class Hearing:
             return
         if rest := utterance.captions.finish(text):
             self._perform(self._session.transcript_delta(order.item_id, rest))
-        self._perform(self._session.transcript_final(order.item_id, text))
+        self._perform(self._session.transcript_final(order.item_id, text, utterance.segments))
 
     async def _transcribe_given(self, order: TranscribeAudio) -> None:
         """Recognise audio that came inside an item, through an ear of its own."""

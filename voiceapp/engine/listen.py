@@ -101,7 +101,14 @@ class Ear:
             self._windows = [window for window in self._windows if window.start_ms >= before_ms - WINDOW_MS]
 
     def speech_span(self, start_ms: int, end_ms: int) -> tuple[int, int] | None:
-        """Return where speech is between two times, with pre-roll and tail; ``None`` where there is none.
+        """Return where speech is between two times, with pre-roll and tail; ``None`` where there is none."""
+        spoken = self.spoken(start_ms, end_ms)
+        if spoken is None:
+            return None
+        return max(start_ms, spoken[0] - PRE_ROLL_MS), min(end_ms, spoken[1] + TAIL_MS)
+
+    def spoken(self, start_ms: int, end_ms: int) -> tuple[int, int] | None:
+        """Return when speech begins and ends between two times; ``None`` where there is none.
 
         This gate keeps words that the recogniser would find in silence or noise from being said.
         """
@@ -113,8 +120,7 @@ class Ear:
         if not any(second - first == WINDOW_MS for first, second in itertools.pairwise(spoken)):
             # One window alone is a click.
             return None
-        first, last = spoken[0], spoken[-1] + WINDOW_MS
-        return max(start_ms, first - PRE_ROLL_MS), min(end_ms, last + TAIL_MS)
+        return spoken[0], spoken[-1] + WINDOW_MS
 
     def cut_point(self, start_ms: int, end_ms: int) -> int | None:
         """Return where speech of more than ``SEGMENT_MS`` is best divided, ``None`` if it is shorter."""

@@ -6,7 +6,7 @@ come from ``new_id``, times from the audio clock and from whoever reports a fact
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from voiceapp.engine import checks
@@ -23,10 +23,10 @@ from voiceapp.engine.actions import (
     Transcribe,
 )
 from voiceapp.engine.buffer import InputBuffer
-from voiceapp.engine.items import Conversation, Item, text_tokens, whole_samples
-from voiceapp.engine.replies import audio_tokens
+from voiceapp.engine.items import Conversation, Item, whole_samples
 from voiceapp.engine.responder import Responder
-from voiceapp.engine.session_config import SessionConfig
+from voiceapp.engine.session_config import NOT_IN_A_CONVERSATION, Kind, SessionConfig
+from voiceapp.engine.transcripts import Segment, Transcripts
 from voiceapp.errors import ProtocolError
 from voiceapp.protocol import codec
 from voiceapp.protocol import events as ev
@@ -36,6 +36,10 @@ from voiceapp.text.provider import ReplyRequest
 # Silence kept in front of a turn that has not begun yet, beyond the padding that it will be given.
 _SPARE_MS: Final = 2_000
 _CLIENT_TYPES: Final = tuple(name for name in ev.CLIENT_EVENTS if name != "output_audio_buffer.clear")
+_TRANSCRIPTION_TYPES: Final = (
+    "session.update", "input_audio_buffer.append", "input_audio_buffer.commit", "input_audio_buffer.clear",
+    "conversation.item.retrieve", "conversation.item.delete",
+)  # fmt: skip
 
 
 class EngineSession:
@@ -49,8 +53,18 @@ class EngineSession:
         model: str,
         expires_at: int,
         new_id: Callable[[str], str],
+        kind: Kind = "realtime",
+        kind_is_fixed: bool = False,
+        preset: Object | None = None,
     ) -> None:
-        self._config = SessionConfig(session_id, model, expires_at)
+        """``kind_is_fixed``: no update may turn a conversation into a transcription session.
+
+        ``preset`` is an update that was checked before, and is in force from the beginning.
+        """
+        self._config = SessionConfig(session_id, model, expires_at, kind)
+        if preset is not None:
+            self._config.update(preset, audio_was_spoken=False, may_change_kind=False)
+        self._kind_is_fixed = kind_is_fixed
         self._conversation = Conversation()
         self._new_id = new_id
         self._buffer = InputBuffer(self._config.input_format)
@@ -65,6 +79,7 @@ class EngineSession:
             self._emit,
             lambda action: self._out.append(action),
         )
+        self._transcripts = Transcripts(self._config, self._conversation, self._responder, new_id, self._emit)
 
     # -- life -------------------------------------------------------------------------------------------
 
@@ -100,6 +115,10 @@ class EngineSession:
         return self._take()
 
     def _receive(self, event: ev.Event | ev.UnknownEvent) -> None:
+        kind = event.type if isinstance(event, ev.UnknownEvent) else event.type_name()
+        allowed = _CLIENT_TYPES if self._config.converses else _TRANSCRIPTION_TYPES
+        if kind not in allowed and kind != "transcription_session.update":
+            raise checks.invalid_value(kind, allowed, "type")
         match event:
             case ev.InputAudioBufferAppend():
                 self._append(event.audio)
@@ -124,18 +143,18 @@ class EngineSession:
             case ev.ResponseCancel():
                 self._responder.cancel(event.response_id if isinstance(event.response_id, str) else None)
             case ev.TranscriptionSessionUpdate():
-                raise checks.refuse(
-                    "invalid_value",
-                    "Passing a transcription session update event to a realtime session is not allowed.",
-                    "type",
-                )
-            case ev.UnknownEvent() | ev.Event():
-                kind = event.type if isinstance(event, ev.UnknownEvent) else event.type_name()
-                raise checks.invalid_value(kind, _CLIENT_TYPES, "type")
+                if self._config.converses:
+                    raise checks.refuse("invalid_value", NOT_IN_A_CONVERSATION, "type")
+                self._update({"type": "transcription", **event.session})
 
     def _update(self, change: Object) -> None:
         before = (self._config.input_format, self._config.turns)
-        self._config.update(change, audio_was_spoken=self._conversation.has_spoken())
+        untouched = self._conversation.last_id is None and not self._responder.busy
+        self._config.update(
+            change,
+            audio_was_spoken=self._conversation.has_spoken(),
+            may_change_kind=untouched and not self._kind_is_fixed,
+        )
         after = (self._config.input_format, self._config.turns)
         if after != before:
             self._buffer.change_format(self._config.input_format)
@@ -253,53 +272,20 @@ class EngineSession:
 
     def transcript_delta(self, item_id: str, delta: str) -> list[Action]:
         """More of the user's words are known; the item may still be in the making."""
-        if self._config.transcribes and (item_id == self._turn_item_id or self._conversation.find(item_id)):
-            self._emit(
-                ev.ConversationItemInputAudioTranscriptionDelta, item_id=item_id, content_index=0, delta=delta
-            )
+        self._transcripts.delta(item_id, delta, in_the_making=item_id == self._turn_item_id)
         return self._take()
 
-    def transcript_final(self, item_id: str, transcript: str) -> list[Action]:
+    def transcript_final(
+        self, item_id: str, transcript: str, segments: Sequence[Segment] = ()
+    ) -> list[Action]:
         """All of the user's words are known."""
-        item = self._hear(item_id, transcript)
-        if item is not None and self._config.transcribes:
-            item.fields["content"][0]["transcript"] = transcript
-            heard, said = audio_tokens(item.audio_ms, spoken=False), text_tokens(transcript)
-            self._emit(
-                ev.ConversationItemInputAudioTranscriptionCompleted,
-                item_id=item_id,
-                content_index=0,
-                transcript=transcript,
-                usage={
-                    "type": "tokens",
-                    "total_tokens": heard + said,
-                    "input_tokens": heard,
-                    "input_token_details": {"text_tokens": 0, "audio_tokens": heard},
-                    "output_tokens": said,
-                },
-            )
-        self._responder.start_waiting()
+        self._transcripts.final(item_id, transcript, segments)
         return self._take()
 
     def transcript_failed(self, item_id: str, code: str, message: str) -> list[Action]:
         """The user's words cannot be found; a reply goes on without them."""
-        if self._hear(item_id, "") and self._config.transcribes:
-            self._emit(
-                ev.ConversationItemInputAudioTranscriptionFailed,
-                item_id=item_id,
-                content_index=0,
-                error={"type": "server_error", "code": code, "message": message, "param": None},
-            )
-        self._responder.start_waiting()
+        self._transcripts.failed(item_id, code, message)
         return self._take()
-
-    def _hear(self, item_id: str, transcript: str) -> Item | None:
-        # Items given only to one response are not in the conversation, yet wait for their words as well.
-        waiting = [*self._conversation, *self._responder.private_items()]
-        found = [item for item in waiting if item.id == item_id and item.heard_text is None]
-        for item in found:
-            item.heard_text = transcript
-        return self._conversation.find(item_id) if found else None
 
     # -- items ------------------------------------------------------------------------------------------
 

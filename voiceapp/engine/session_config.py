@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, Literal
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine import checks
 from voiceapp.engine.turns import TurnSettings
 from voiceapp.protocol.events import Object
 
+Kind = Literal["realtime", "transcription"]
+
 DEFAULT_INSTRUCTIONS: Final = (
     "You are a friendly voice assistant. Speak naturally, keep your answers short, and say so when "
     "you do not know something or cannot do it."
+)
+
+NOT_IN_A_CONVERSATION: Final = (
+    "Passing a transcription session update event to a realtime session is not allowed."
 )
 
 _SERVER_VAD: Final[Object] = {
@@ -30,6 +37,9 @@ _SEMANTIC_VAD: Final[Object] = {
     "create_response": True,
     "interrupt_response": True,
 }
+
+# Of turn detection, what a transcription session has no use for.
+_OF_CONVERSATIONS: Final = ("idle_timeout_ms", "create_response", "interrupt_response")
 
 _VAD_CHECKS: Final = {
     "server_vad": {
@@ -104,68 +114,53 @@ _SESSION: Final = checks.fields(
 )
 
 
+_TRANSCRIPTION_SESSION: Final = checks.fields(
+    {"type": checks.text(), "audio": checks.fields({"input": _INPUT}), "include": _anything}
+)
+
+
 class SessionConfig:
     """The settings of one session, always complete and valid."""
 
-    def __init__(self, session_id: str, model: str, expires_at: int) -> None:
-        # The order of keys is the service's own.
-        self._session: Object = {
-            "type": "realtime",
-            "object": "realtime.session",
-            "id": session_id,
-            "model": model,
-            "output_modalities": ["audio"],
-            "instructions": DEFAULT_INSTRUCTIONS,
-            "tools": [],
-            "tool_choice": "auto",
-            "max_output_tokens": "inf",
-            "tracing": None,
-            "truncation": "auto",
-            "prompt": None,
-            "expires_at": expires_at,
-            "audio": {
-                "input": {
-                    "format": AudioFormat.PCM16.to_ga(),
-                    "transcription": None,
-                    "noise_reduction": None,
-                    "turn_detection": dict(_SERVER_VAD),
-                },
-                "output": {"format": AudioFormat.PCM16.to_ga(), "voice": "alloy", "speed": 1.0},
-            },
-            "include": None,
-        }
+    def __init__(self, session_id: str, model: str, expires_at: int, kind: Kind = "realtime") -> None:
+        self._model = model
+        make = _conversation if kind == "realtime" else _transcription
+        self._session = make(session_id, model, expires_at)
 
     def snapshot(self) -> Object:
         """Return the whole session object; later changes do not touch it."""
-        return copy.deepcopy(self._session)
+        shown = copy.deepcopy(self._session)
+        turns = shown["audio"]["input"]["turn_detection"]
+        if not self.converses and turns is not None:
+            for name in _OF_CONVERSATIONS:
+                turns.pop(name, None)
+        return shown
 
-    def update(self, change: Object, *, audio_was_spoken: bool) -> None:
+    def update(self, change: Object, *, audio_was_spoken: bool, may_change_kind: bool) -> None:
         """Merge ``change`` in; where it is wrong raise ``ProtocolError`` and change nothing."""
         if "type" not in change:
             raise checks.missing("session.type")
-        if change["type"] == "transcription":
-            raise checks.refuse(
-                "invalid_value",
-                "Passing a transcription session update event to a realtime session is not allowed.",
-                "session.type",
-            )
-        if change["type"] != "realtime":
-            raise checks.invalid_value(change["type"], ["realtime", "transcription"], "session.type")
-        checked: Object = _SESSION(change, "session")
+        kind, mine = change["type"], self._session["type"]
+        if kind not in ("realtime", "transcription"):
+            raise checks.invalid_value(kind, ["realtime", "transcription"], "session.type")
+        if kind != mine and (kind == "realtime" or not may_change_kind):
+            other = "Passing a realtime session update event to a transcription session is not allowed."
+            message = other if kind == "realtime" else NOT_IN_A_CONVERSATION
+            raise checks.refuse("invalid_value", message, "session.type")
+        old = self._session
+        if kind != mine:
+            old = _transcription(old["id"], self._model, old["expires_at"])
+        checked: Object = (_SESSION if kind == "realtime" else _TRANSCRIPTION_SESSION)(change, "session")
         checked.pop("model", None)
-        merged = _merge(self._session, checked)
-        if (
-            audio_was_spoken
-            and merged["audio"]["output"]["voice"] != self._session["audio"]["output"]["voice"]
-        ):
-            raise checks.refuse(
-                "cannot_update_voice",
-                "Cannot update a conversation's voice if assistant audio is present.",
-                "session.audio.output.voice",
-            )
-        if merged["instructions"] == "":
-            merged["instructions"] = DEFAULT_INSTRUCTIONS
+        merged = _merge(old, checked)
+        if kind == "realtime":
+            _check_conversation(merged, old, audio_was_spoken)
         self._session = merged
+
+    @property
+    def converses(self) -> bool:
+        """Whether the session answers; a transcription session only writes down what it hears."""
+        return bool(self._session["type"] == "realtime")
 
     @property
     def input_format(self) -> AudioFormat:
@@ -175,7 +170,10 @@ class SessionConfig:
     @property
     def turns(self) -> TurnSettings | None:
         """How turns are found; ``None`` is push-to-talk."""
-        return TurnSettings.from_ga(self._session["audio"]["input"]["turn_detection"])
+        turns = TurnSettings.from_ga(self._session["audio"]["input"]["turn_detection"])
+        if turns is None or self.converses:
+            return turns
+        return replace(turns, create_response=False, interrupt_response=False, idle_timeout_ms=None)
 
     @property
     def transcribes(self) -> bool:
@@ -184,6 +182,63 @@ class SessionConfig:
 
     def __getitem__(self, name: str) -> Any:
         return self._session[name]
+
+
+def _conversation(session_id: str, model: str, expires_at: int) -> Object:
+    # The order of keys is the service's own.
+    return {
+        "type": "realtime",
+        "object": "realtime.session",
+        "id": session_id,
+        "model": model,
+        "output_modalities": ["audio"],
+        "instructions": DEFAULT_INSTRUCTIONS,
+        "tools": [],
+        "tool_choice": "auto",
+        "max_output_tokens": "inf",
+        "tracing": None,
+        "truncation": "auto",
+        "prompt": None,
+        "expires_at": expires_at,
+        "audio": {
+            "input": _input(None),
+            "output": {"format": AudioFormat.PCM16.to_ga(), "voice": "alloy", "speed": 1.0},
+        },
+        "include": None,
+    }
+
+
+def _transcription(session_id: str, model: str, expires_at: int) -> Object:
+    return {
+        "type": "transcription",
+        "object": "realtime.transcription_session",
+        "id": session_id,
+        "expires_at": expires_at,
+        "include": None,
+        # There is one recogniser, so nobody need choose a model before words come.
+        "audio": {"input": _input({"model": model, "language": None, "prompt": ""})},
+    }
+
+
+def _input(transcription: Object | None) -> Object:
+    return {
+        "format": AudioFormat.PCM16.to_ga(),
+        "transcription": transcription,
+        "noise_reduction": None,
+        "turn_detection": dict(_SERVER_VAD),
+    }
+
+
+def _check_conversation(new: Object, old: Object, audio_was_spoken: bool) -> None:
+    """Check what depends on the conversation so far; the empty instructions are the default ones."""
+    if audio_was_spoken and new["audio"]["output"]["voice"] != old["audio"]["output"]["voice"]:
+        raise checks.refuse(
+            "cannot_update_voice",
+            "Cannot update a conversation's voice if assistant audio is present.",
+            "session.audio.output.voice",
+        )
+    if new["instructions"] == "":
+        new["instructions"] = DEFAULT_INSTRUCTIONS
 
 
 def _merge(old: Object, new: Object) -> Object:

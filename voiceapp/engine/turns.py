@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from voiceapp.engine.semantics import Ending
+
 WINDOW_MS: Final = 32
 """Length of one detection window: 512 samples at 16 kHz."""
 
@@ -39,21 +41,33 @@ class TurnSettings:
         known = {name: turn_detection[name] for name in cls.__dataclass_fields__ if name in turn_detection}
         return cls(**known)
 
-    @property
-    def silence_ms(self) -> int:
-        """How long the user must be silent for the turn to be over."""
+    def silence_ms(self, ending: Ending | None = None) -> int:
+        """How long the user must be silent for the turn to be over.
+
+        ``ending`` is how the words end, ``None`` where that is not known: then the longest wait holds.
+        """
         if self.type == "server_vad":
             return self.silence_duration_ms
-        return _SEMANTIC_SILENCE_MS[self.eagerness]
+        return _SEMANTIC_SILENCE_MS[self.eagerness][ending or Ending.HANGING]
+
+    @property
+    def shortest_ms(self) -> int:
+        """The silence before which no turn ends, whatever was said."""
+        return self.silence_ms(Ending.OVER)
 
     @property
     def speculate_ms(self) -> int:
         """Silence after which a reply is prepared; less than half of the wait where the wait is short."""
-        return min(_SPECULATE_MS, self.silence_ms * 2 // 5)
+        return min(_SPECULATE_MS, self.shortest_ms * 2 // 5)
 
 
-# Without a judgement on the words, eagerness sets how long a pause may last.
-_SEMANTIC_SILENCE_MS: Final = {"low": 1200, "medium": 700, "auto": 700, "high": 350}
+_MEDIUM: Final = {Ending.OVER: 450, Ending.OPEN: 1_200, Ending.UNFINISHED: 2_500, Ending.HANGING: 4_000}
+_SEMANTIC_SILENCE_MS: Final = {
+    "low": {Ending.OVER: 800, Ending.OPEN: 2_200, Ending.UNFINISHED: 5_000, Ending.HANGING: 8_000},
+    "medium": _MEDIUM,
+    "auto": _MEDIUM,
+    "high": {Ending.OVER: 250, Ending.OPEN: 600, Ending.UNFINISHED: 1_200, Ending.HANGING: 2_000},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +115,32 @@ class TurnDetector:
         self._last_speech_ms = 0
         self._paused = False
         self._floor_ms = 0
+        self._ending: Ending | None = None
 
     @property
     def speaking(self) -> bool:
         """Whether a turn is open."""
         return self._speaking
+
+    @property
+    def silent_ms(self) -> int:
+        """How long the user of an open turn has been silent."""
+        return self._silence_ms
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the next window may end the turn, which depends on words that nobody has judged yet."""
+        return (
+            self._paused
+            and self._ending is None
+            and self._settings.type == "semantic_vad"
+            and self._silence_ms + WINDOW_MS >= self._settings.shortest_ms
+        )
+
+    def judge(self, ending: Ending) -> None:
+        """Say how the words before the pause end; it holds until speech goes on."""
+        if self._paused:
+            self._ending = ending
 
     @property
     def prefix_padding_ms(self) -> int:
@@ -124,6 +159,7 @@ class TurnDetector:
     def reset(self, at_ms: int) -> None:
         """Forget an open turn; no later turn starts before ``at_ms`` (the buffer was emptied there)."""
         self._speaking = self._paused = False
+        self._ending = None
         self._onset = 0
         self._silence_ms = 0
         self._floor_ms = at_ms
@@ -145,6 +181,7 @@ class TurnDetector:
             return []
         end_ms = start_ms + WINDOW_MS
         self._speaking, self._paused, self._silence_ms = True, False, 0
+        self._ending = None
         self._last_speech_ms = end_ms
         begin_ms = max(self._floor_ms, self._onset_ms - self._settings.prefix_padding_ms, 0)
         return [SpeechStarted(begin_ms, end_ms)]
@@ -155,6 +192,7 @@ class TurnDetector:
         if probability >= settings.threshold:
             self._last_speech_ms = end_ms
             self._silence_ms = 0
+            self._ending = None
             if self._paused:
                 self._paused = False
                 return [SpeechResumed(start_ms)]
@@ -164,7 +202,7 @@ class TurnDetector:
             self._last_speech_ms = end_ms
             return []
         self._silence_ms += WINDOW_MS
-        if self._silence_ms >= settings.silence_ms:
+        if self._silence_ms >= settings.silence_ms(self._ending):
             self._speaking = self._paused = False
             self._onset = 0
             self._floor_ms = end_ms

@@ -12,6 +12,7 @@ from voiceapp.engine.listen import Captions, Ear
 from voiceapp.engine.models import Models
 from voiceapp.engine.pool import Priority
 from voiceapp.engine.recognise import Recognition
+from voiceapp.engine.transcripts import Segment
 
 
 class Utterance:
@@ -21,8 +22,9 @@ class Utterance:
         self.captions = Captions()
         self._models = models
         self._ear = ear
-        self._start_ms = start_ms
-        self._settled: list[str] = []
+        self._begin_ms = self._start_ms = start_ms
+        self._settled: list[Segment] = []
+        self._last: Segment | None = None
         self._draft: tuple[int, ...] = ()
         self._lock = asyncio.Lock()
 
@@ -30,6 +32,11 @@ class Utterance:
     def needed_from_ms(self) -> int:
         """Audio from here on is still needed."""
         return self._start_ms
+
+    @property
+    def segments(self) -> list[Segment]:
+        """What ``words`` found last, stretch by stretch."""
+        return [*self._settled, *([self._last] if self._last is not None else [])]
 
     async def settle(self, end_ms: int) -> None:
         """Settle what can be, of the audio up to ``end_ms``."""
@@ -48,13 +55,15 @@ class Utterance:
         """Return all words up to ``end_ms``."""
         async with self._lock:
             await self._settle(end_ms, priority)
-            return self._join((await self._decode(end_ms, priority)).text)
+            found = await self._decode(end_ms, priority)
+            self._last = self._segment(found.text, end_ms)
+            return self._join(found.text)
 
     async def _settle(self, end_ms: int, priority: Priority) -> None:
         while (cut := self._ear.cut_point(self._start_ms, end_ms)) is not None:
             found = await self._decode(cut, priority)
-            if found.text:
-                self._settled.append(found.text)
+            if (segment := self._segment(found.text, cut)) is not None:
+                self._settled.append(segment)
             self._start_ms = cut
             self._draft = ()
 
@@ -66,4 +75,10 @@ class Utterance:
         return await self._models.pool.run(priority, self._models.recogniser.recognise, samples, self._draft)
 
     def _join(self, last: str) -> str:
-        return " ".join(part for part in (*self._settled, last) if part)
+        return " ".join(part for part in (*(one.text for one in self._settled), last) if part)
+
+    def _segment(self, text: str, end_ms: int) -> Segment | None:
+        spoken = self._ear.spoken(self._start_ms, end_ms)
+        if not text or spoken is None:
+            return None
+        return Segment(text, spoken[0] - self._begin_ms, spoken[1] - self._begin_ms)

@@ -187,7 +187,9 @@ def from_ga(fields: Object, target: Dialect, half: Half) -> list[Object]:
     session = fields.get("session")
     event = _convert_payload(fields, half, _session_to_preview, _response_to_preview, _item_to_preview)
     if isinstance(session, dict) and session.get("type") == "transcription":
-        event["type"] = _TRANSCRIPTION.get(kind, kind)
+        # The contract file has no event of its own for the session's beginning.
+        if target is Dialect.PREVIEW or kind != "session.created":
+            event["type"] = _TRANSCRIPTION.get(kind, kind)
     elif target is Dialect.PREVIEW:
         event["type"] = PREVIEW_NAMES.get(kind, kind)
     if half is Half.SERVER and isinstance(session, dict) and session.get("type") != "transcription":

@@ -1,0 +1,114 @@
+"""Whether a sentence is over: by its words, and by the engine's own ear and voice."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine_parts import loaded, quiet, recording
+from tests.engine_server import EngineServer, RealtimeClient, connect, engine_server
+from voiceapp.engine.semantics import Ending, judge
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What time is it?", "What's the weather in Paris?", "Tell me a joke.", "I want a ticket.", "Yes.",
+        "No.", "Thank you.", "Set a timer for ten minutes.", "My name is Ada.", "Can you hear me?",
+        "How are you?", "My number is 555 123 4567.", "Two plus two.", "If it rains, take a coat.",
+        "Is the train late?", "That would be great.", "Book a table for four people please.",
+        "I live in London.", "Could you repeat that?", "It is five o'clock.", "No, thanks.",
+    ],
+)  # fmt: skip
+def test_whole_sentences_are_over(text: str) -> None:
+    assert judge(text) is Ending.OVER
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Um", "I want to", "Well, uh.", "Please book a", "I would like the", "Tell me about", "And then I",
+     "We went home because", "The train to Boston and", "It costs more than", "My", "What is", "How can",
+     "I'd like", "I'm", "It is very", "Send it to my."],
+)  # fmt: skip
+def test_words_that_announce_others_hang(text: str) -> None:
+    assert judge(text) is Ending.HANGING
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I want.", "I need", "Please give.", "My number is 5 5 5", "My number is five five five one.",
+     "If it rains tomorrow", "On Monday, Tuesday,", "I was thinking...", "Please tell"],
+)  # fmt: skip
+def test_sentences_without_their_end_are_unfinished(text: str) -> None:
+    assert judge(text) is Ending.UNFINISHED
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "Where are you from", "Turn it on", "Yes, I can.", "Do you know what time it is?", "A ticket.",
+     "That is all I need", "The train"],
+)  # fmt: skip
+def test_what_could_be_all_is_open(text: str) -> None:
+    assert judge(text) is Ending.OPEN
+
+
+@given(st.text(max_size=200))
+def test_anything_is_judged(text: str) -> None:
+    assert judge(text) in Ending
+
+
+# -- with the real ear ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EngineServer]:
+    loaded()
+    with engine_server() as running:
+        yield running
+
+
+def say(text: str) -> bytes:
+    return loaded().voice.speak(text).samples
+
+
+async def listen(client: RealtimeClient, eagerness: str, audio: bytes) -> None:
+    detection: Any = {"type": "semantic_vad", "eagerness": eagerness, "create_response": False}
+    await client.update(audio={"input": {"turn_detection": detection, "transcription": {}}})
+    await client.send("input_audio_buffer.append", audio=base64.b64encode(audio).decode())
+
+
+@pytest.mark.parametrize(("eagerness", "turns"), [("low", 1), ("medium", 1), ("auto", 1), ("high", 2)])
+async def test_a_pause_in_mid_sentence_divides_only_for_the_eager(
+    server: EngineServer, eagerness: str, turns: int
+) -> None:
+    audio = quiet(300) + say("I want") + quiet(1500) + say("a ticket.") + quiet(9000)
+    async with connect(server) as client:
+        await listen(client, eagerness, audio)
+        for _ in range(turns):
+            await client.until("conversation.item.input_audio_transcription.completed")
+        said = client.of("conversation.item.input_audio_transcription.completed")
+        assert len(client.of("input_audio_buffer.speech_stopped")) == turns
+        assert "want" in said[0]["transcript"].lower()
+        # Alone, "a ticket" is hard to understand.
+        assert ("ticket" in said[0]["transcript"].lower()) is (turns == 1)
+
+
+@pytest.mark.parametrize("name", ["joke", "thanks", "weather", "hello"])
+async def test_a_finished_question_is_answered_sooner_than_an_unfinished_one(
+    server: EngineServer, name: str
+) -> None:
+    waits = []
+    for audio in (recording(name), say("I want to")):
+        async with connect(server) as client:
+            await listen(client, "medium", quiet(300) + audio + quiet(5000))
+            stopped = await client.until("input_audio_buffer.speech_stopped")
+            waits.append(stopped["audio_end_ms"] - 300 - len(audio) / 48)
+    finished, unfinished = waits
+    # Recordings end with a little silence of their own.
+    assert finished < 700
+    assert unfinished > 3000
