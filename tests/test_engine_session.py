@@ -271,7 +271,7 @@ def message(name: str) -> dict[str, Any]:
 
 def test_a_client_cannot_fill_the_memory_with_items() -> None:
     client = Client()
-    long = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x" * 9_000_000}]}
+    long = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x" * 40_000_000}]}
     assert "conversation.item.done" in kinds(client.send("conversation.item.create", item=long))
     assert error_of(client.send("conversation.item.create", item=long))["code"] == "conversation_full"
     assert "conversation.item.done" in kinds(client.say("Hello"))

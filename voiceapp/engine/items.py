@@ -16,8 +16,8 @@ from voiceapp.text.provider import Called, HistoryItem, Returned, Said
 
 # Enough for the last few turns; a session may last an hour and must not keep an hour of audio.
 AUDIO_BUDGET_BYTES: Final = 512 * 1024
-# A hundred times what any response reads of it; all is kept in memory until the session ends.
-MOST_GIVEN_CHARS: Final = 16 * 1024 * 1024
+# Far more than any response reads of it; all is kept in memory until the session ends.
+MOST_GIVEN_CHARS: Final = 64 * 1024 * 1024
 # What an item costs beyond its words.
 _ITEM_CHARS: Final = 1024
 CHARACTERS_PER_TOKEN: Final = 4
