@@ -577,6 +577,8 @@ async def test_a_client_that_goes_while_it_is_written_to_is_no_failure(
         dialect=Dialect.GA,
         provider=await thinking.provider(settings.VOICE),
         model="some-model",
+        kind="realtime",
+        preset=None,
         may_close_1001=True,
     )
     async with asyncio.timeout(10):
