@@ -163,7 +163,7 @@ def test_strangers_words_are_inert(admin_client: Client, user: User) -> None:
 
 FORM = {
     "name": "Phone", "slug": "phone", "enabled": "on", "position": "1", "instructions": "Be kind.",
-    "voice": "", "max_output_tokens": "", "input_format": "audio/pcmu",
+    "voice": "", "tools": "", "max_output_tokens": "", "input_format": "audio/pcmu",
     "output_format": "audio/pcma", "turn_detection": '{"type": "server_vad", "silence_duration_ms": 400}',
     "transcription": '{"language": "en"}',
 }  # fmt: skip
@@ -201,6 +201,9 @@ def test_empty_fields_mean_push_to_talk_and_no_captions(admin_client: Client) ->
         ("turn_detection", '{"type": "server_vad", "idle_timeout_ms": 10}'),
         ("turn_detection", '{"type": "server_vad", "eagerness": "low"}'),
         ("turn_detection", '{"type": "semantic_vad", "eagerness": "wild"}'),
+        ("turn_detection", "9" * 5000),
+        ("turn_detection", "[" * 100_000),
+        ("transcription", '{"language": "\\ud800"}'),
         ("transcription", '{"modell": "x"}'),
         ("transcription", "[1]"),
         ("input_format", "audio/mp3"),

@@ -62,6 +62,7 @@ def test_audio_deltas_carry_bytes_whatever_the_order_of_keys(samples: bytes, fir
         ("", "invalid_json", None),
         ("[1]", "invalid_json", None),
         ("[" * 100_000, "invalid_json", None),
+        (f'{{"type": "response.create", "response": {"[" * 300}{"]" * 300}}}', "invalid_json", None),
         ("{}", "missing_required_parameter", "type"),
         ('{"type": 3}', "invalid_type", "type"),
         ('{"type": "session.update"}', "missing_required_parameter", "session"),
@@ -85,6 +86,19 @@ def test_bad_input_is_told_the_services_code(message: str, code: str, param: str
     with pytest.raises(DecodeError) as caught:
         codec.decode_client(message)
     assert (caught.value.code, caught.value.param) == (code, param)
+
+
+@pytest.mark.parametrize("smuggled", [{"type": "session.update"}, {"response_id": "other"}, 5])
+def test_nothing_replaces_fields_that_were_checked(smuggled: object) -> None:
+    fields = {"type": "response.cancel", "response_id": "r", events.EXTRA: smuggled}
+    event = codec.decode_client(json.dumps(fields))
+    assert isinstance(event, events.ResponseCancel)
+    assert codec.to_fields(event) == fields
+
+
+def test_many_values_side_by_side_are_not_too_deep() -> None:
+    fields = {"type": "response.create", "response": {"input": [{"a": [{}]}] * 500}}
+    assert codec.decode_fields(json.dumps(fields)) == fields
 
 
 @given(st.text() | st.binary())

@@ -174,3 +174,10 @@ def test_unknown_events_pass_through(kind: str, fields: dict[str, Any]) -> None:
     for dialect in Dialect:
         assert dialects.to_ga(event, dialect, Half.SERVER) == [event]
         assert dialects.from_ga(event, dialect, Half.SERVER) == [event]
+
+
+@pytest.mark.parametrize("kind", [[], {}, None, 1])
+def test_a_parts_type_that_is_no_name_is_left_for_the_session_to_refuse(kind: object) -> None:
+    item = {"type": "message", "role": "assistant", "content": [{"type": kind}]}
+    event = {"type": "conversation.item.create", "item": item}
+    assert dialects.to_ga(event, Dialect.PREVIEW, Half.CLIENT) == [event]

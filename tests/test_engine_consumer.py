@@ -27,6 +27,7 @@ from voiceapp.audio.pcm import level_dbfs
 from voiceapp.engine import models, thinking
 from voiceapp.engine.connection import Connection
 from voiceapp.engine.weights import ModelError
+from voiceapp.protocol.dialects import Dialect
 from voiceapp.text.chat import ChatProvider
 
 TRANSCRIPTION = "conversation.item.input_audio_transcription"
@@ -572,3 +573,32 @@ async def test_a_client_that_does_not_read_is_not_given_everything(server: Engin
             await talking
         assert caught.value.rcvd is not None
         assert caught.value.rcvd.code == 4014
+
+
+async def test_a_client_that_goes_while_it_is_written_to_is_no_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    loaded()
+    tried: list[str] = []
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        tried.append(message["type"])
+        raise ConnectionResetError
+
+    connection = Connection(
+        receive,
+        send,
+        dialect=Dialect.GA,
+        provider=await thinking.provider(settings.VOICE),
+        model="some-model",
+        kind="realtime",
+        preset=None,
+        may_close_1001=True,
+    )
+    async with asyncio.timeout(10):
+        await connection.run()
+    assert tried == ["websocket.send"]
+    assert "An engine session failed" not in caplog.text

@@ -132,6 +132,11 @@ def test_formats_change_in_mid_session_and_are_echoed_truthfully() -> None:
     ("change", "code", "param"),
     [
         ({"type": None}, "invalid_value", "session.type"),
+        (
+            {"audio": {"input": {"turn_detection": {"type": []}}}},
+            "invalid_value",
+            "session.audio.input.turn_detection.type",
+        ),
         ({"bogus_field": 1}, "unknown_parameter", "session.bogus_field"),
         ({"temperature": 0.8}, "unknown_parameter", "session.temperature"),
         ({"output_modalities": ["audio", "text"]}, "invalid_value", "session.output_modalities"),
@@ -264,11 +269,25 @@ def message(name: str) -> dict[str, Any]:
     return {"id": name, "type": "message", "role": "user", "content": [{"type": "input_text", "text": name}]}
 
 
+def test_a_client_cannot_fill_the_memory_with_items() -> None:
+    client = Client()
+    long = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x" * 40_000_000}]}
+    assert "conversation.item.done" in kinds(client.send("conversation.item.create", item=long))
+    assert error_of(client.send("conversation.item.create", item=long))["code"] == "conversation_full"
+    assert "conversation.item.done" in kinds(client.say("Hello"))
+
+
 @pytest.mark.parametrize(
     ("item", "code", "param"),
     [
         ({"role": "user", "content": []}, "missing_required_parameter", "item.type"),
         ({"type": "poem"}, "invalid_value", "item.type"),
+        ({"type": []}, "invalid_value", "item.type"),
+        (
+            {"type": "message", "role": "user", "content": [{"type": {}}]},
+            "invalid_value",
+            "item.content[0].type",
+        ),
         ({"type": "message", "role": "user"}, "missing_required_parameter", "item.content"),
         ({"type": "message", "role": "king", "content": []}, "invalid_value", "item.role"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,12 +20,14 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.test import AsyncClient
 
 from tests.scripted import Service, service
+from voiceapp.page_events import MAX_TYPED_BYTES
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records import store
-from voiceapp.records.models import Assistant, Session
+from voiceapp.records.models import Assistant, Session, ToolCall
 from voiceapp.relay.consumer import voice_socket
 from voiceapp.relay.registry import registry
 from voiceapp.relay.target import use_credential
+from voiceapp.tools.registry import Registry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -461,6 +464,158 @@ async def test_each_bad_end_of_a_response_has_its_own_notice(
         assert (await page.until("notice"))["code"] == code
 
 
+# -- tools ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def toolbox(monkeypatch: Any) -> dict[str, Any]:
+    """Tools for one test: a gate that opens when told, and what each was called with."""
+    seen: dict[str, Any] = {"calls": [], "gates": {n: asyncio.Event() for n in (1, 2, 3)}}
+    tools = Registry()
+
+    async def wait(number: int) -> str:
+        """Wait until the test opens a gate."""
+        seen["calls"].append(number)
+        await seen["gates"][number].wait()
+        return f"gate {number}"
+
+    def block(seconds: float) -> str:
+        """Block a thread."""
+        seen["calls"].append(seconds)
+        time.sleep(seconds)
+        return "blocked"
+
+    tools.add(wait)
+    tools.add(block, timeout_s=0.3)
+    monkeypatch.setattr("voiceapp.relay.live.registry", tools)
+    return seen
+
+
+@pytest.fixture
+async def handy(transactional_db: None) -> dict[str, str]:
+    await Assistant.objects.acreate(slug="handy", name="Handy", tools=["wait", "block"])
+    return {"assistant": "handy"}
+
+
+async def call(upstream: Service, number: int, arguments: str, name: str = "wait") -> None:
+    item = {"id": f"fc_{number}", "type": "function_call", "call_id": f"call_{number}", "name": name}
+    where = {"response_id": "resp_1", "item_id": item["id"], "output_index": number}
+    await upstream.send(
+        {"type": "conversation.item.added", "item": {**item, "status": "in_progress", "arguments": ""}},
+        {"type": "response.function_call_arguments.done", **where, "call_id": item["call_id"], "name": name,
+         "arguments": arguments},
+        {"type": "conversation.item.done", "item": {**item, "status": "completed", "arguments": arguments}},
+    )  # fmt: skip
+
+
+async def calls_made(session: dict[str, Any]) -> list[tuple[str, str]]:
+    await store.writer().flush(UUID(session["session_id"]))
+    kept = ToolCall.objects.filter(session_id=session["session_id"]).order_by("call_id")
+    return [(row.call_id, row.status) async for row in kept]
+
+
+async def test_parallel_calls_are_answered_as_they_finish_and_followed_once(
+    talking: Talk, handy: dict[str, str], toolbox: dict[str, Any]
+) -> None:
+    async with talking(start=handy) as (page, upstream):
+        ready = page.seen[-1]
+        update = await upstream.expect("session.update")
+        assert {tool["name"] for tool in update["session"]["tools"]} == {"wait", "block"}
+        await upstream.send({"type": "response.created", "response": {"id": "resp_1", "output": []}})
+        for number in (1, 2, 3):
+            await call(upstream, number, json.dumps({"number": number}))
+        for number in (3, 1, 2):
+            toolbox["gates"][number].set()
+            output = (await upstream.expect("conversation.item.create"))["item"]
+            assert output["type"] == "function_call_output"
+            assert (output["call_id"], output["output"]) == (f"call_{number}", f"gate {number}")
+        assert not upstream.sent_to_me("response.create")
+        await upstream.send({"type": "response.done", "response": {"id": "resp_1", "status": "completed"}})
+        await upstream.expect("response.create")
+        assert len(upstream.sent_to_me("response.create")) == 1
+        assert await calls_made(ready) == [(f"call_{n}", "completed") for n in (1, 2, 3)]
+
+
+async def test_a_slow_tool_does_not_hold_up_audio(
+    talking: Talk, handy: dict[str, str], toolbox: dict[str, Any]
+) -> None:
+    async with talking(start=handy) as (page, upstream):
+        await upstream.send({"type": "response.created", "response": {"id": "resp_1", "output": []}})
+        await call(upstream, 1, '{"number": 1}')
+        await call(upstream, 2, '{"seconds": 1}', name="block")
+        before = time.monotonic()
+        for n in range(10):
+            await page.socket.send_to(bytes_data=bytes([n, 0]) * 480)
+        while len(upstream.audio) < 10 * 960:
+            await upstream.expect("input_audio_buffer.append")
+        await answer(upstream, page, 200, "Meanwhile.")
+        assert time.monotonic() - before < 0.9
+        # The one that blocks its thread is over its limit: the model is told, and the session goes on.
+        late = (await upstream.expect("conversation.item.create"))["item"]
+        assert json.loads(late["output"])["error"]["code"] == "timeout"
+
+
+async def test_an_interrupted_tool_is_answered_once_and_runs_once(
+    talking: Talk, handy: dict[str, str], toolbox: dict[str, Any]
+) -> None:
+    async with talking(start=handy) as (_, upstream):
+        await upstream.send({"type": "response.created", "response": {"id": "resp_1", "output": []}})
+        await call(upstream, 1, '{"number": 1}')
+        await upstream.user_turn("wait, stop")
+        cancelled = {"id": "resp_1", "status": "cancelled", "output": []}
+        await upstream.send({"type": "response.done", "response": cancelled})
+        await call(upstream, 1, '{"number": 1}')
+        toolbox["gates"][1].set()
+        await upstream.expect("conversation.item.create")
+        await upstream.expect("response.create")
+        assert toolbox["calls"] == [1]
+        assert len(upstream.sent_to_me("conversation.item.create")) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "{", "[1]", '"text"', '{"number": "\\u0000"}', "9" * 1_000_000], ids=range(6)
+)
+async def test_arguments_that_do_not_fit_are_kept_and_told(
+    talking: Talk, handy: dict[str, str], toolbox: dict[str, Any], arguments: str
+) -> None:
+    async with talking(start=handy) as (page, upstream):
+        await call(upstream, 1, arguments)
+        output = json.loads((await upstream.expect("conversation.item.create"))["item"]["output"])
+        assert output["error"]["code"] == "invalid_arguments"
+        assert toolbox["calls"] == []
+        await page.until("conversation.item.done")
+        await page.send({"type": "ping", "seq": page.seq})
+        await upstream.user_turn("go on")
+        await page.until("conversation.item.input_audio_transcription.completed")
+        assert await calls_made(next(e for e in page.seen if e["type"] == "session.ready")) == [
+            ("call_1", "failed")
+        ]
+
+
+async def test_text_before_a_call_is_kept_in_order(
+    talking: Talk, handy: dict[str, str], toolbox: dict[str, Any]
+) -> None:
+    async with talking(start=handy) as (page, upstream):
+        await answer(upstream, page, 100, "Let me see.", whole=False)
+        await call(upstream, 1, '{"number": 1}')
+        toolbox["gates"][1].set()
+        await upstream.end_answer("Let me see.")
+        await page.until("response.done")
+        kept = [(row["type"], row["generated_text"]) for row in await rows(page)]
+        assert sorted(kept) == [("function_call", ""), ("message", "Let me see.")]
+
+
+async def test_hanging_up_keeps_a_running_call_as_cancelled(
+    talking: Talk, handy: dict[str, str], toolbox: dict[str, Any]
+) -> None:
+    async with talking(start=handy) as (page, upstream):
+        ready = page.seen[-1]
+        await call(upstream, 1, '{"number": 1}')
+        await page.until("conversation.item.done")
+        await page.hang_up()
+        assert await calls_made(ready) == [("call_1", "cancelled")]
+
+
 # -- transcripts ----------------------------------------------------------------------------------------
 
 
@@ -757,13 +912,32 @@ async def test_a_page_that_stops_reading_is_let_go_at_two_megabytes(talking: Tal
 # -- who may come in ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("origin", [b"http://evil.example", b"null", b"", b"http://testserver.evil.example"])
+@pytest.mark.parametrize(
+    "origin", [b"http://evil.example", b"null", b"", b"http://testserver.evil.example", b"http://["]
+)
 async def test_foreign_pages_are_refused(settings: Any, signed_in: dict[str, Any], origin: bytes) -> None:
     settings.ALLOWED_HOSTS = ["testserver"]
     headers = [(b"host", b"testserver"), *([(b"origin", origin)] if origin else [])]
     page = Page({**signed_in, "headers": headers})
     connected, _ = await page.socket.connect()
     assert not connected
+
+
+async def test_a_stranger_who_is_gone_already_is_no_failure(settings: Any, signed_in: dict[str, Any]) -> None:
+    settings.ALLOWED_HOSTS = ["testserver"]
+    headers = [(name, value) for name, value in signed_in["headers"] if name != b"cookie"]
+    tried: list[str] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        tried.append(message["type"])
+        if message["type"] != "websocket.accept":
+            raise ConnectionResetError
+
+    await voice_socket({"type": "websocket", "headers": headers}, receive, send)
+    assert tried == ["websocket.accept", "websocket.send"]
 
 
 @pytest.mark.parametrize("with_cookie", [False, True])
@@ -779,6 +953,13 @@ async def test_strangers_are_told_to_sign_in(
 
 
 # -- bad input ------------------------------------------------------------------------------------------
+
+
+def typed(*texts: str) -> str:
+    """Return what a page sends for a typed message."""
+    content = [{"type": "input_text", "text": text} for text in texts]
+    item = {"type": "message", "role": "user", "content": content}
+    return json.dumps({"type": "conversation.item.create", "item": item})
 
 
 @pytest.mark.parametrize(
@@ -798,10 +979,11 @@ async def test_strangers_are_told_to_sign_in(
         ('{"type":"playback.report"}', "invalid_type"),
         ('{"type":"ping","seq":"x"}', "invalid_type"),
         ('{"type":"ping","x":"' + "x" * 1_100_000 + '"}', "message_too_large"),
+        (typed("x" * 20_000, "x" * 20_000), "string_above_max_length"),
         (b"\0", "invalid_value"),
         (b"\0\0" * 50_000, "message_too_large"),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 async def test_bad_input_is_answered_and_the_session_goes_on(
     talking: Talk, message: str | bytes, code: str
@@ -817,6 +999,16 @@ async def test_bad_input_is_answered_and_the_session_goes_on(
         await upstream.user_turn("after", "item_u2", "item_u1")
         await page.until("conversation.item.input_audio_transcription.completed", item_id="item_u2")
         assert [row["generated_text"] for row in await rows(page)] == ["before", "after"]
+
+
+async def test_a_page_cannot_fill_the_memory_with_messages(talking: Talk) -> None:
+    async with talking() as (page, upstream):
+        for _ in range(MAX_TYPED_BYTES // 30_000):
+            await page.socket.send_to(text_data=typed("x" * 30_000))
+        assert (await page.until("error"))["error"]["code"] == "conversation_full"
+        await upstream.user_turn("after")
+        await page.until("conversation.item.input_audio_transcription.completed")
+        assert [row["generated_text"] for row in await rows(page)] == ["after"]
 
 
 @pytest.mark.parametrize("first", ["{", "{}", '{"type":"ping"}', '{"type":"session.start","resume":3}'])

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from tests.engine_parts import loaded, plain_words, word_errors
 from voiceapp.audio.formats import AudioFormat
+from voiceapp.engine.items import TimedWord
 from voiceapp.engine.reply import Chunks
-from voiceapp.engine.speak import Speech, Word, align_words
+from voiceapp.engine.speak import Speech, align_words
 
 SENTENCES = (
     "Hello there, I am the assistant.",
@@ -95,15 +96,20 @@ def test_a_very_long_sentence_is_spoken_whole() -> None:
 
 
 def test_written_numbers_share_the_time_of_the_spoken_ones() -> None:
-    spoken = [Word("at", 0, 100), Word("nine", 100, 300), Word("thirty", 300, 600), Word("now", 600, 700)]
+    spoken = [
+        TimedWord("at", 0, 100),
+        TimedWord("nine", 100, 300),
+        TimedWord("thirty", 300, 600),
+        TimedWord("now", 600, 700),
+    ]
     assert align_words("At 9:30 now", spoken) == (
-        Word("At ", 0, 100), Word("9:30 ", 100, 600), Word("now", 600, 700),
+        TimedWord("At ", 0, 100), TimedWord("9:30 ", 100, 600), TimedWord("now", 600, 700),
     )  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(["a", "bee", "12", "$5", "—"]), max_size=12), st.integers(0, 12))
 def test_alignment_keeps_every_word_and_never_goes_back(written: list[str], spoken_count: int) -> None:
-    spoken = [Word(f"w{n}" if n % 2 else "bee", n * 100.0, n * 100.0 + 100) for n in range(spoken_count)]
+    spoken = [TimedWord(f"w{n}" if n % 2 else "bee", n * 100.0, n * 100.0 + 100) for n in range(spoken_count)]
     words = align_words(" ".join(written), spoken)
     assert "".join(word.text for word in words) == " ".join(written)
     clock = 0.0

@@ -45,7 +45,7 @@ async def test_a_session_keeps_the_assistant_it_began_with(user: User) -> None:
 
 async def test_unknown_and_disabled_assistants_are_refused(user: User) -> None:
     await Assistant.objects.acreate(slug="hidden", name="Hidden", enabled=False)
-    for slug in ("nobody", "hidden"):
+    for slug in ("nobody", "hidden", "no\0body"):
         with pytest.raises(VoiceAppError) as refusal:
             await store.open_session(user_id=user.pk, assistant_slug=slug, upstream="embedded")
         assert refusal.value.code == "assistant_unknown"

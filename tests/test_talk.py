@@ -190,6 +190,10 @@ def test_the_development_server_talks_too(tmp_path: Path) -> None:
         (("nowhere.wav",), "There is no file nowhere.wav"),
         (("--text", "hi", "--url", "http://127.0.0.1:9"), "There is no server at http://127.0.0.1:9"),
         (("--text", "hi", "--url", "http://127.0.0.1:9/signin/x"), "The sign-in link does not work"),
+        (("--text", "hi", "--url", "nonsense"), "nonsense is not a server's address"),
+        (("--text", "hi", "--url", "http://["), "http://[ is not a server's address"),
+        (("--text", "hi", "--url", "http://h:70000/signin/x"), "is not a server's address"),
+        (("--text", "hi", "--out", "/nowhere/x.wav"), "/nowhere/x.wav cannot be written"),
     ],
 )
 def test_what_cannot_work_is_a_sentence(data_dir: Path, arguments: tuple[str, ...], sentence: str) -> None:
@@ -205,6 +209,13 @@ def test_a_file_that_is_no_sound_is_a_sentence(data_dir: Path, tmp_path: Path) -
     done = manage(data_dir, "talk", str(broken))
     assert done.returncode == 1
     assert "cannot be read as sound" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_without_a_database_is_a_sentence(tmp_path: Path) -> None:
+    done = manage(tmp_path, "talk", "--text", "hi", "--url", "http://127.0.0.1:9")
+    assert done.returncode == 1
+    assert "The database of this data folder cannot be used." in done.stderr
     assert "Traceback" not in done.stderr
 
 

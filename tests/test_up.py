@@ -22,6 +22,7 @@ from django.core.management import CommandError
 
 from voiceapp.config import SETTINGS
 from voiceapp.web.server import (
+    Server,
     address_for_people,
     listen,
     read_server_file,
@@ -154,6 +155,7 @@ def test_a_taken_port_is_a_sentence(tmp_path: Path) -> None:
     ("host", "port", "sentence"),
     [
         ("no.such.host.invalid", 0, "no.such.host.invalid is not an address of this machine."),
+        ("a..b", 0, "a..b is not an address of this machine."),
         ("192.0.2.1", 0, "192.0.2.1 is not an address of this machine."),
         ("127.0.0.1", 70_000, "70000 is not a port: choose one from 0 to 65535."),
         ("127.0.0.1", -1, "-1 is not a port: choose one from 0 to 65535."),
@@ -176,6 +178,11 @@ def test_a_wrong_address_is_a_sentence(host: str, port: int, sentence: str) -> N
 def test_the_address_that_people_are_told(host: str, https: bool, url: str) -> None:
     with listen(host, 0) as listener:
         assert address_for_people(listener, https=https) == f"{url}{listener.getsockname()[1]}"
+
+
+def test_the_longest_audio_that_the_engine_takes_passes_the_server() -> None:
+    in_base64 = 15 * 1024 * 1024 * 4 // 3
+    assert Server("http://localhost", print).config.ws_max_size > in_base64 + 4096
 
 
 def test_a_wrong_setting_stops_the_start(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from voiceapp.protocol.dialects import Dialect
 from voiceapp.relay.target import Target, choose
 from voiceapp.relay.upstream import open_upstream
 
-EMPTY = VoiceConfig.load({})
+EMPTY, _ = VoiceConfig.load({})
 
 
 def config(**values: Any) -> VoiceConfig:

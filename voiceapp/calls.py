@@ -52,6 +52,11 @@ class FunctionCalls:
             int(now),
         )
 
+    def finish(self, now: float) -> list[SaveToolCall]:
+        """The session ends: what is still running is kept as cancelled."""
+        ended = [self.returned(call_id, "", status="cancelled", now=now) for call_id in list(self.pending)]
+        return [saved for saved in ended if saved is not None]
+
     def take_follow_up(self) -> bool:
         """Return whether a response is due, once, when no call is pending."""
         due = self.follow_up_due and not self.pending

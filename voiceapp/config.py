@@ -31,9 +31,8 @@ class Setting:
     kind: type
     default: Any
     help: str
-    minimum: float | None = None
-    maximum: float | None = None
-    secret: bool = False
+    limits: tuple[float, float] | None = None
+    """The smallest and the largest number allowed."""
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -42,7 +41,7 @@ SETTINGS: tuple[Setting, ...] = (
             "Empty: the embedded engine answers."),
     Setting("AZURE_OPENAI_API_KEY", "azure_api_key", str, "",
             "Key of the resource. Empty with an endpoint: Microsoft Entra ID signs in "
-            "(`pip install azure-identity`).", secret=True),
+            "(`pip install azure-identity`)."),
     Setting("AZURE_OPENAI_DEPLOYMENT", "azure_deployment", str, "",
             "Name of the realtime deployment, such as `gpt-realtime`."),
     Setting("AZURE_OPENAI_API_VERSION", "azure_api_version", str, "",
@@ -55,8 +54,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("VOICEAPP_DATA_DIR", "data_dir", Path, Path("var"),
             "Folder of the database, recordings and generated keys."),
     Setting("VOICEAPP_ENGINE_API_KEY", "engine_api_key", str, "",
-            "Key that opens the embedded engine. Empty: made on first run and kept in the data folder.",
-            secret=True),
+            "Key that opens the embedded engine. Empty: made on first run and kept in the data folder."),
     Setting("VOICEAPP_ENGINE_URL", "engine_url", str, "",
             "Address of the embedded engine, such as `ws://127.0.0.1:8000`. Empty: this very server."),
     Setting("VOICEAPP_ENGINE_FAULTS", "engine_faults", bool, False,
@@ -65,20 +63,20 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("VOICEAPP_TEXT_BASE_URL", "text_base_url", str, "",
             "Base URL of an OpenAI-compatible chat endpoint that thinks for the embedded engine, such as "
             "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
-    Setting("VOICEAPP_TEXT_API_KEY", "text_api_key", str, "", "Key for that endpoint.", secret=True),
+    Setting("VOICEAPP_TEXT_API_KEY", "text_api_key", str, "", "Key for that endpoint."),
     Setting("VOICEAPP_TEXT_MODEL", "text_model", str, "", "Model that the chat endpoint shall use."),
     Setting("VOICEAPP_GRACE_S", "grace_s", float, 30.0,
-            "Seconds that a session waits for its page to come back.", 0, 600),
+            "Seconds that a session waits for its page to come back.", (0, 600)),
     Setting("VOICEAPP_MAX_SESSION_S", "max_session_s", float, 3600.0,
-            "Longest session, in seconds.", 1, 86400),
+            "Longest session, in seconds.", (1, 86400)),
     Setting("VOICEAPP_IDLE_S", "idle_s", float, 600.0,
-            "Seconds without speech, text or an answer after which a session ends.", 1, 86400),
+            "Seconds without speech, text or an answer after which a session ends.", (1, 86400)),
     Setting("VOICEAPP_MAX_SESSIONS_PER_USER", "max_sessions_per_user", int, 4,
-            "Live sessions that one user may hold at once in one process.", 1, 10000),
+            "Live sessions that one user may hold at once in one process.", (1, 10000)),
     Setting("VOICEAPP_MAX_SESSIONS", "max_sessions", int, 500,
-            "Live sessions that one process accepts.", 1, 100000),
+            "Live sessions that one process accepts.", (1, 100000)),
     Setting("VOICEAPP_CONNECT_TIMEOUT_S", "connect_timeout_s", float, 15.0,
-            "Seconds within which the Realtime service must accept a connection.", 0.1, 120),
+            "Seconds within which the Realtime service must accept a connection.", (0.1, 120)),
     Setting("VOICEAPP_RECORD_AUDIO", "record_audio", bool, True,
             "Keep a recording of both sides of each session."),
     Setting("VOICEAPP_ALLOWED_HOSTS", "allowed_hosts", str, "localhost,127.0.0.1,[::1]",
@@ -86,12 +84,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("VOICEAPP_TRUSTED_ORIGINS", "trusted_origins", str, "",
             "Further origins (`https://name`) that may open the page's socket, separated by commas."),
     Setting("VOICEAPP_SECRET_KEY", "secret_key", str, "",
-            "Django's secret key. Empty: made on first run and kept in the data folder.", secret=True),
+            "Django's secret key. Empty: made on first run and kept in the data folder."),
     Setting("VOICEAPP_DEBUG", "debug", bool, False, "Django's debug mode; never on a public server."),
     Setting("VOICEAPP_HTTPS", "https", bool, False,
             "The site is reached over HTTPS only: secure cookies and strict transport security."),
     Setting("DATABASE_URL", "database_url", str, "",
-            "`postgres://USER:PASSWORD@HOST:PORT/NAME`. Empty: SQLite in the data folder.", secret=True),
+            "`postgres://USER:PASSWORD@HOST:PORT/NAME`. Empty: SQLite in the data folder."),
 )  # fmt: skip
 
 
@@ -135,12 +133,7 @@ class VoiceConfig:
     database_url: str = field(repr=False)
 
     @classmethod
-    def load(cls, environ: Mapping[str, str]) -> VoiceConfig:
-        """Read every setting; raise ``ConfigurationError`` naming the first that cannot be read."""
-        return cls(**{setting.attribute: _read(setting, environ) for setting in SETTINGS})
-
-    @classmethod
-    def load_what_can_be_read(cls, environ: Mapping[str, str]) -> tuple[VoiceConfig, list[Problem]]:
+    def load(cls, environ: Mapping[str, str]) -> tuple[VoiceConfig, list[Problem]]:
         """Read every setting; one that cannot be read keeps its default and is reported.
 
         This lets ``manage.py check`` name every fault at once instead of dying at the first.
@@ -167,7 +160,7 @@ class VoiceConfig:
         found: list[Problem] = []
         if self.azure_endpoint:
             found += self._azure_problems()
-        elif self.azure_deployment or self.azure_api_version:
+        elif self.azure_deployment or self.azure_api_key or self.azure_api_version:
             found.append(
                 (
                     "AZURE_OPENAI_ENDPOINT",
@@ -175,7 +168,7 @@ class VoiceConfig:
                     "Set it to the resource's address, such as https://NAME.openai.azure.com.",
                 )
             )
-        if self.text_base_url and urlsplit(self.text_base_url).scheme not in ("http", "https"):
+        if self.text_base_url and _scheme(self.text_base_url) not in ("http", "https"):
             found.append(
                 (
                     "VOICEAPP_TEXT_BASE_URL",
@@ -191,7 +184,7 @@ class VoiceConfig:
                     "Name the model that the endpoint shall use.",
                 )
             )
-        if self.engine_url and urlsplit(self.engine_url).scheme not in ("ws", "wss", "http", "https"):
+        if self.engine_url and _scheme(self.engine_url) not in ("ws", "wss", "http", "https"):
             found.append(
                 (
                     "VOICEAPP_ENGINE_URL",
@@ -199,12 +192,20 @@ class VoiceConfig:
                     "Give the address of the server that runs the engine, such as ws://127.0.0.1:8000.",
                 )
             )
+        if not all(_scheme(origin.strip()) for origin in self.trusted_origins.split(",") if origin.strip()):
+            found.append(
+                (
+                    "VOICEAPP_TRUSTED_ORIGINS",
+                    "holds something that is not an origin",
+                    "Give origins with their scheme, separated by commas, such as https://talk.example.org.",
+                )
+            )
         return found
 
     def _azure_problems(self) -> list[Problem]:
         found: list[Problem] = []
-        address = urlsplit(self.azure_endpoint)
-        if address.scheme not in ("https", "wss", "http", "ws") or not address.hostname:
+        scheme = _scheme(self.azure_endpoint)
+        if scheme not in ("https", "wss", "http", "ws"):
             found.append(
                 (
                     "AZURE_OPENAI_ENDPOINT",
@@ -212,7 +213,7 @@ class VoiceConfig:
                     "Copy the endpoint from the resource's page, such as https://NAME.openai.azure.com.",
                 )
             )
-        elif address.scheme in ("http", "ws") and address.hostname not in ("localhost", "127.0.0.1", "::1"):
+        elif scheme in ("http", "ws") and urlsplit(self.azure_endpoint).hostname not in _LOOPBACK:
             found.append(
                 ("AZURE_OPENAI_ENDPOINT", "would send the key in the clear", "Use https:// or wss://.")
             )
@@ -229,11 +230,24 @@ class VoiceConfig:
                 (
                     "AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT",
                     "looks like a model's name",
-                    "Azure wants the name of a deployment of that model; if your deployment really "
-                    "has this name, silence this check.",
+                    "Azure wants the name of a deployment of that model. If your deployment really "
+                    "has this name, all is well.",
                 )
             )
         return found
+
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def _scheme(url: str) -> str:
+    """Return the scheme of an address that has a host; nothing where it has none or cannot be read."""
+    try:
+        address = urlsplit(url)
+        # A port that is none shows only when it is asked for.
+        return address.scheme if address.hostname and address.port != 0 else ""
+    except ValueError:
+        return ""
 
 
 def _looks_like_a_model(name: str) -> bool:
@@ -252,9 +266,11 @@ def _read(setting: Setting, environ: Mapping[str, str]) -> Any:
         value = setting.kind(raw)
     except ValueError:
         raise ConfigurationError(f"{setting.name} must be a number.") from None
-    low, high = setting.minimum, setting.maximum
-    if (low is not None and value < low) or (high is not None and value > high):
-        raise ConfigurationError(f"{setting.name} must be from {low:g} to {high:g}.")
+    if setting.limits is not None:
+        low, high = setting.limits
+        # Written so that "nan", which is a number to Python, is refused as well.
+        if not low <= value <= high:
+            raise ConfigurationError(f"{setting.name} must be from {low:g} to {high:g}.")
     return value
 
 
@@ -274,3 +290,4 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     turn_detection: dict[str, Any] | None = msgspec.field(default_factory=lambda: {"type": "server_vad"})
     transcription: dict[str, Any] | None = msgspec.field(default_factory=dict)
     max_output_tokens: int | None = None
+    tools: tuple[str, ...] = ()

@@ -21,7 +21,6 @@ from voiceapp.actions import (
     notice,
     to_browser,
 )
-from voiceapp.audio.formats import AudioFormat
 from voiceapp.calls import FunctionCalls, PendingCall
 from voiceapp.config import AssistantConfig
 from voiceapp.items import Items
@@ -47,8 +46,6 @@ class Conversation:
     tools: list[Object] = field(default_factory=list)
     calls: FunctionCalls = field(default_factory=FunctionCalls)
     sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
-    input_format: AudioFormat = AudioFormat.PCM16
-    output_format: AudioFormat = AudioFormat.PCM16
     ready: bool = False
 
     def __post_init__(self) -> None:
@@ -56,7 +53,7 @@ class Conversation:
         self.output_format = self.assistant.output_format
         self.turn_detection = self.assistant.turn_detection
         self.items = Items(captions=self.assistant.transcription is not None)
-        self.own = OwnEvents(self.ids)
+        self.typed, self.own = page_events.Typed(), OwnEvents(self.ids)
         self.speaker = Speaker(self.items, self.own)
         self.speech_stopped_ms: float | None = None
         self.speaking = False
@@ -113,7 +110,7 @@ class Conversation:
         if not self.owes_response:
             return []
         self.owes_response = False
-        return self._send(self.sequencer.create(self._with_id({"type": "response.create"})) or [])
+        return self._ask()
 
     def _error(self, event: events.Error, text: str, now: float) -> list[Action]:
         code = event.error.get("code")
@@ -143,12 +140,8 @@ class Conversation:
                        "silence ends a turn instead.", "warning"),
                 self.own.send({"type": "session.update", "session": update}, "configure"),
             ]  # fmt: skip
-        reason = str(event.error.get("message", ""))
-        return [
-            notice(
-                "configuration_refused", f"The service refused the assistant's settings: {reason}", "error"
-            )
-        ]
+        told = f"The service refused the assistant's settings: {event.error.get('message', '')}"
+        return [notice("configuration_refused", told, "error")]
 
     # -- items --------------------------------------------------------------------------------------
 
@@ -267,7 +260,7 @@ class Conversation:
 
     def receive_client(self, event: Event | UnknownEvent, now: float) -> list[Action]:
         """Take one Realtime client event of the page."""
-        if told := page_events.refusal(event):
+        if told := self.typed.refusal(event):
             return [self._refuse(*told, _event_id(event))]
         match event:
             case events.OutputAudioBufferClear():
@@ -316,7 +309,7 @@ class Conversation:
         """Ask for one response when all calls are answered and nothing else is under way."""
         if self.sequencer.active is not None or not self.calls.take_follow_up():
             return []
-        return self._send(self.sequencer.create(self._with_id({"type": "response.create"})) or [])
+        return self._ask()
 
     # -- time and endings ---------------------------------------------------------------------------
 
@@ -334,7 +327,7 @@ class Conversation:
 
     def finish(self, now: float) -> list[Action]:
         """The session ends: settle what is open, so that nothing said is lost."""
-        return [*self.speaker.finish(now), *self.items.finish(now)]
+        return [*self.speaker.finish(now), *self.items.finish(now), *self.calls.finish(now)]
 
     def quiet(self, now: float) -> bool:
         """Whether nothing is being said, thought, played or transcribed, so that a change goes unnoticed."""
@@ -363,6 +356,9 @@ class Conversation:
         return [*actions, *self.items.end_growing(now)]
 
     # -- small parts --------------------------------------------------------------------------------
+
+    def _ask(self) -> list[Action]:
+        return self._send(self.sequencer.create(self._with_id({"type": "response.create"})) or [])
 
     def _with_id(self, fields: Object) -> Object:
         if isinstance(fields.get("event_id"), str):

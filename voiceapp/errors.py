@@ -31,14 +31,6 @@ class ProtocolError(VoiceAppError):
         self.param = param
 
 
-class LocalProtocolError(ProtocolError):
-    """This side was about to send something that the protocol forbids."""
-
-
-class RemoteProtocolError(ProtocolError):
-    """The other side sent something that the protocol forbids."""
-
-
 class DecodeError(ProtocolError):
     """A message could not be read as an event.
 

@@ -6,11 +6,19 @@ tools, voices and other people's messages are the operator's.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 
 MAX_TEXT_CHARS = 32_000
 """Longest typed message; about the context of the smallest Realtime models."""
+
+MAX_TYPED_BYTES = 4 * 1024 * 1024
+"""What a page may add to one conversation, all of which stays in memory while it lives: days of typing."""
+
+ITEM_BYTES = 1024
+"""What a message costs beyond its text, so that millions of empty ones are too many as well."""
 
 ALLOWED = frozenset({
     "input_audio_buffer.append", "input_audio_buffer.commit", "input_audio_buffer.clear",
@@ -20,6 +28,23 @@ ALLOWED = frozenset({
 
 RESPONSE_FIELDS = frozenset({"output_modalities", "metadata"})
 """What a page may set in ``response.create``."""
+
+
+@dataclass(slots=True)
+class Typed:
+    """How much a page has added to its conversation so far."""
+
+    size: int = 0
+
+    def refusal(self, event: Event | UnknownEvent) -> tuple[str, str] | None:
+        """Return (code, message) where a page may not send ``event``, or no more of its kind."""
+        told = refusal(event)
+        if told is None and isinstance(event, events.ConversationItemCreate):
+            size = self.size + ITEM_BYTES + len(codec.encode_fields(event.item))
+            if size > MAX_TYPED_BYTES:
+                return "conversation_full", "Too much was typed in this conversation. Begin a new one."
+            self.size = size
+        return told
 
 
 def refusal(event: Event | UnknownEvent) -> tuple[str, str] | None:
@@ -50,6 +75,6 @@ def _item_refusal(item: Object) -> tuple[str, str] | None:
             return "event_not_allowed", "This page may only add text to a message."
         if not isinstance(part.get("text"), str):
             return "invalid_type", "Invalid type for 'item.content.text': expected a string."
-        if len(part["text"]) > MAX_TEXT_CHARS:
-            return "string_above_max_length", f"A message may have {MAX_TEXT_CHARS} characters at most."
+    if sum(len(part["text"]) for part in content) > MAX_TEXT_CHARS:
+        return "string_above_max_length", f"A message may have {MAX_TEXT_CHARS} characters at most."
     return None

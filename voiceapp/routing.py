@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from voiceapp.engine.consumer import realtime_socket
+from voiceapp.engine.consumer import GA_PATH, PREVIEW_PATH, realtime_socket
 from voiceapp.relay.consumer import voice_socket
 
 App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
 
 SOCKETS: dict[str, App] = {
     "/ws/voice/": voice_socket,
-    "/openai/v1/realtime": realtime_socket,
-    "/openai/realtime": realtime_socket,
+    GA_PATH: realtime_socket,
+    PREVIEW_PATH: realtime_socket,
 }
 
 

@@ -31,7 +31,7 @@ def _kept_or_throwaway(folder: Path, name: str, problems: list[Problem]) -> str:
         return secrets.token_urlsafe(48)
 
 
-VOICE, VOICE_PROBLEMS = VoiceConfig.load_what_can_be_read(os.environ)
+VOICE, VOICE_PROBLEMS = VoiceConfig.load(os.environ)
 # A relative folder is the project's, so that every command finds the same data wherever it is run.
 VOICE = replace(VOICE, data_dir=BASE_DIR / VOICE.data_dir)
 VOICE = replace(
@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "channels",
+    "voiceapp.tools",
     "voiceapp.records",
     "voiceapp.web",
 ]
@@ -93,7 +94,7 @@ TEMPLATES: list[dict[str, Any]] = [
 try:
     DATABASES: dict[str, dict[str, Any]] = {"default": database(VOICE.database_url, VOICE.data_dir)}
 except ConfigurationError as _error:
-    VOICE_PROBLEMS.append(("DATABASE_URL", "cannot be read", _error.message))
+    VOICE_PROBLEMS.append(("DATABASE_URL", "cannot be used", _error.message))
     DATABASES = {"default": database("", VOICE.data_dir)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

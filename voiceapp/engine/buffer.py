@@ -30,11 +30,6 @@ class InputBuffer:
         """The clock after the last sample."""
         return self._start_ms + self._format.duration_ms(len(self._data))
 
-    @property
-    def audio_format(self) -> AudioFormat:
-        """The format of what is here."""
-        return self._format
-
     def change_format(self, audio_format: AudioFormat) -> None:
         """Expect ``audio_format``; what was not committed in the old one is dropped."""
         if audio_format is not self._format:

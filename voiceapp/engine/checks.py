@@ -71,8 +71,7 @@ def text(longest: int | None = None) -> Check:
             raise refuse(
                 "string_above_max_length",
                 f"Invalid '{path}': string too long. Expected a string with maximum length {longest}, "
-                "but got a "
-                f"string with length {len(value)} instead.",
+                f"but got a string with length {len(value)} instead.",
                 path,
             )
         return value
@@ -221,8 +220,7 @@ def tools(value: Any, path: str) -> list[dict[str, Any]]:
         raise refuse(
             "array_above_max_length",
             f"Invalid '{path}': array too long. Expected an array with maximum length {MOST_TOOLS}, "
-            "but got an array "
-            f"with length {len(value)} instead.",
+            f"but got an array with length {len(value)} instead.",
             path,
         )
     return [_tool(tool, f"{path}[{index}]") for index, tool in enumerate(value)]

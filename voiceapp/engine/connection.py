@@ -212,7 +212,7 @@ class Connection:
                 message = self._unsent.popleft()
                 if isinstance(message, Close):
                     await self._close(message)
-                await self._send({"type": "websocket.send", "text": message.decode()})
+                await self._transmit({"type": "websocket.send", "text": message.decode()})
                 self._faults.sent()
                 self._unsent_bytes -= len(message)
                 if self._unsent_bytes <= _ENOUGH_UNSENT_BYTES:
@@ -223,8 +223,15 @@ class Connection:
 
     async def _close(self, close: Close) -> NoReturn:
         code = close.code if close.code != 1001 or self._may_close_1001 else 1000
-        await self._send({"type": "websocket.close", "code": code, "reason": close.reason})
+        await self._transmit({"type": "websocket.close", "code": code, "reason": close.reason})
         raise _Ended
+
+    async def _transmit(self, message: dict[str, Any]) -> None:
+        try:
+            await self._send(message)
+        except OSError:
+            # How ASGI servers say that the client went before it is reported as gone.
+            raise _Ended from None
 
     async def _expire(self) -> None:
         await asyncio.sleep(self._life_s)

@@ -87,14 +87,6 @@ async def realtime_socket(
     await connection.run()
 
 
-def as_asgi() -> Any:
-    """Return the ASGI application."""
-    return realtime_socket
-
-
-application = realtime_socket
-
-
 async def _admit(
     headers: dict[str, str], query: dict[str, str], scope: dict[str, Any]
 ) -> dict[str, Any] | None:

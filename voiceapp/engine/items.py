@@ -11,12 +11,15 @@ from typing import Any, Final
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine import checks
+from voiceapp.protocol.events import Object
 from voiceapp.text.provider import Called, HistoryItem, Returned, Said
-
-Object = dict[str, Any]
 
 # Enough for the last few turns; a session may last an hour and must not keep an hour of audio.
 AUDIO_BUDGET_BYTES: Final = 512 * 1024
+# Far more than any response reads of it; all is kept in memory until the session ends.
+MOST_GIVEN_CHARS: Final = 64 * 1024 * 1024
+# What an item costs beyond its words.
+_ITEM_CHARS: Final = 1024
 CHARACTERS_PER_TOKEN: Final = 4
 # A word of which at least this much was cut off was not heard.
 _SLACK_MS: Final = 40.0
@@ -103,6 +106,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self._items: list[Item] = []
+        self._given_chars = 0
 
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items)
@@ -141,6 +145,17 @@ class Conversation:
                 )
             self._items.insert(places[0] + 1, item)
         self._trim_audio()
+
+    def admit(self, item: Item) -> None:
+        """Count an item that a client gives; raise ``ProtocolError`` where it gave too much already."""
+        chars = self._given_chars + _ITEM_CHARS + len(str(item.fields))
+        if chars > MOST_GIVEN_CHARS:
+            raise checks.refuse(
+                "conversation_full",
+                f"Error adding item: clients may add {MOST_GIVEN_CHARS} characters to one conversation.",
+                "item",
+            )
+        self._given_chars = chars
 
     def remove(self, item: Item) -> None:
         """Take an item out."""
@@ -277,7 +292,7 @@ def read_item(value: Any, path: str, *, new_id: str, call_id: str, audio_format:
     kind = checks.any_object(value, path).get("type")
     if kind is None:
         raise checks.missing(f"{path}.type")
-    if kind not in _ITEMS:
+    if not isinstance(kind, str) or kind not in _ITEMS:
         raise checks.invalid_value(kind, list(_ITEMS), f"{path}.type")
     checked: Object = _ITEMS[kind](value, path)
     checked.pop("object", None)
@@ -303,7 +318,7 @@ def _read_parts(item: Item, value: Any, path: str, audio_format: AudioFormat) ->
         kind = checks.any_object(part, here).get("type")
         if kind is None:
             raise checks.missing(f"{here}.type")
-        if kind not in known:
+        if not isinstance(kind, str) or kind not in known:
             raise checks.invalid_value(kind, list(known), f"{here}.type")
         checked: Object = known[kind](part, here)
         if audio := checked.pop("audio", None):

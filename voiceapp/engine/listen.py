@@ -34,7 +34,6 @@ _SEARCH_MS: Final = 6_000
 _SPEECH: Final = 0.5
 # The recogniser guesses at the end of speech that is cut off, at most this far back.
 _UNCERTAIN_WORDS: Final = 3
-_LEAST_SPEECH_WINDOWS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +125,8 @@ class Ear:
             for window in self._windows
             if start_ms <= window.start_ms < end_ms and window.probability >= _SPEECH
         ]
-        runs = sum(1 for first, second in itertools.pairwise(spoken) if second - first == WINDOW_MS)
-        if len(spoken) < _LEAST_SPEECH_WINDOWS or not runs:
+        if not any(second - first == WINDOW_MS for first, second in itertools.pairwise(spoken)):
+            # One window alone is a click.
             return None
         return spoken[0], spoken[-1] + WINDOW_MS
 

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from voiceapp.audio.pcm import to_float
 from voiceapp.engine import thinking
 from voiceapp.engine.detect import WINDOW_SAMPLES, Detector, DetectorModel
 from voiceapp.engine.pool import InferencePool
@@ -123,6 +124,6 @@ def load() -> Models:
     Detector(detector).feed(np.zeros(WINDOW_SAMPLES, np.float32))
     # The first run of each model allocates its memory: better now than in somebody's first turn.
     speech = voice.speak("Hello. I am ready, and this sentence about anything warms up the voice.")
-    heard = np.frombuffer(speech.samples, "<i2").astype(np.float32) / np.float32(32768)
+    heard = to_float(speech.samples)
     recogniser.recognise(heard[: 3 * RATE_HZ])
     return Models(detector, recogniser, voice, InferencePool())

@@ -53,17 +53,13 @@ class InferencePool:
 
     async def run(self, priority: Priority, work: Callable[..., T], *arguments: Any) -> T:
         """Run ``work(*arguments)`` in a thread; a job cancelled before its turn never runs."""
-        job, future = _job(work, arguments)
-        if self._closed:
-            raise RuntimeError("the inference threads are closed")
+        job, future = self._job(work, arguments)
         self._jobs.put((priority, next(self._order), job))
         return await asyncio.wrap_future(future)
 
     async def detect(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run a short detection in the thread kept for that."""
-        job, future = _job(work, arguments)
-        if self._closed:
-            raise RuntimeError("the inference threads are closed")
+        job, future = self._job(work, arguments)
         self._detections.put(job)
         return await asyncio.wrap_future(future)
 
@@ -90,22 +86,25 @@ class InferencePool:
             job()
             del job
 
+    def _job(
+        self, work: Callable[..., T], arguments: tuple[Any, ...]
+    ) -> tuple[Callable[[], None], Future[T]]:
+        if self._closed:
+            raise RuntimeError("the inference threads are closed")
+        future: Future[T] = Future()
+
+        def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = work(*arguments)
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        return run, future
+
 
 def _stop() -> None:
     """Mark the end of the queue."""
-
-
-def _job(work: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[Callable[[], None], Future[T]]:
-    future: Future[T] = Future()
-
-    def run() -> None:
-        if not future.set_running_or_notify_cancel():
-            return
-        try:
-            result = work(*arguments)
-        except BaseException as error:
-            future.set_exception(error)
-        else:
-            future.set_result(result)
-
-    return run, future

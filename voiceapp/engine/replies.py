@@ -11,8 +11,8 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.actions import Speaking
 from voiceapp.engine.items import CHARACTERS_PER_TOKEN, Conversation, Item, TimedWord, text_tokens
 from voiceapp.protocol import events as ev
+from voiceapp.protocol.events import Object
 
-Object = dict[str, Any]
 Emit = Callable[..., None]
 """``emit(event_class, **fields)`` sends an event with an id of its own."""
 

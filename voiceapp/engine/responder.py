@@ -23,6 +23,7 @@ from voiceapp.engine.actions import (
 from voiceapp.engine.items import Conversation, Item, history, read_item, within
 from voiceapp.engine.replies import Emit, Reply, ReplyShape
 from voiceapp.engine.session_config import RESPONSE, SessionConfig
+from voiceapp.protocol.events import Object
 from voiceapp.text.provider import (
     CallArguments,
     CallFinished,
@@ -34,8 +35,6 @@ from voiceapp.text.provider import (
     TextDelta,
     Tool,
 )
-
-Object = dict[str, Any]
 
 _MOST_AT_ONCE: Final = 8
 _CONTEXT_TOKENS: Final = 28_224
@@ -84,8 +83,7 @@ class Responder:
             raise checks.refuse(
                 "conversation_already_has_active_response",
                 f"Conversation already has an active response in progress: {self._main.id}. Wait "
-                "until the response "
-                "is finished before creating a new one.",
+                "until the response is finished before creating a new one.",
                 None,
             )
         if len(self._replies) >= _MOST_AT_ONCE:

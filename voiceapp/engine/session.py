@@ -30,9 +30,8 @@ from voiceapp.engine.transcripts import Segment, Transcripts
 from voiceapp.errors import ProtocolError
 from voiceapp.protocol import codec
 from voiceapp.protocol import events as ev
+from voiceapp.protocol.events import Object
 from voiceapp.text.provider import ReplyRequest
-
-Object = dict[str, Any]
 
 # Silence kept in front of a turn that has not begun yet, beyond the padding that it will be given.
 _SPARE_MS: Final = 2_000
@@ -317,6 +316,7 @@ class EngineSession:
                 "item.call_id",
             )
         wanted = event.previous_item_id if isinstance(event.previous_item_id, str) else None
+        self._conversation.admit(item)
         self._conversation.insert(item, wanted)
         self._tell_of_item(item, self._conversation.previous_id(item.id))
         self._responder.transcribe_given(item)

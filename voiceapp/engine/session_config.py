@@ -9,14 +9,13 @@ from typing import Any, Final, Literal
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine import checks
 from voiceapp.engine.turns import TurnSettings
+from voiceapp.protocol.events import Object
 
-Object = dict[str, Any]
 Kind = Literal["realtime", "transcription"]
 
 DEFAULT_INSTRUCTIONS: Final = (
     "You are a friendly voice assistant. Speak naturally, keep your answers short, and say so when "
-    "you do not know "
-    "something or cannot do it."
+    "you do not know something or cannot do it."
 )
 
 NOT_IN_A_CONVERSATION: Final = (
@@ -63,7 +62,7 @@ _VAD_CHECKS: Final = {
 
 def _turn_detection(value: Any, path: str) -> Object:
     kind = checks.any_object(value, path).get("type", "server_vad")
-    if kind not in _VAD_CHECKS:
+    if not isinstance(kind, str) or kind not in _VAD_CHECKS:
         raise checks.invalid_value(kind, list(_VAD_CHECKS), f"{path}.type")
     checked: Object = checks.fields(_VAD_CHECKS[kind])(value, path)
     return {**checked, "type": kind}

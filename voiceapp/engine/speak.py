@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voiceapp.audio.pcm import from_float
+from voiceapp.engine.items import TimedWord
 from voiceapp.engine.weights import WeightFile, open_model
 
 RATE_HZ: Final = 24_000
@@ -39,20 +40,14 @@ _SLOWEST, _FASTEST = 0.5, 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """One word as written, with the space that follows it, and when it is heard within its speech."""
-
-    text: str
-    start_ms: float
-    end_ms: float
-
-
-@dataclass(frozen=True, slots=True)
 class Speech:
-    """16-bit samples at 24 kHz, and the words in them; the words' texts joined are the text spoken."""
+    """16-bit samples at 24 kHz, and the words in them, as written and with the space that follows each.
+
+    The words' texts joined are the text spoken; their times count from the first sample.
+    """
 
     samples: bytes
-    words: tuple[Word, ...]
+    words: tuple[TimedWord, ...]
 
     @property
     def duration_ms(self) -> float:
@@ -95,7 +90,7 @@ class HibariVoice:
         """Return ``sentence`` as speech; text without a single pronounceable sign gives no samples."""
         pace = min(max(speed, _SLOWEST), _FASTEST)
         samples: list[NDArray[np.float32]] = []
-        spoken: list[Word] = []
+        spoken: list[TimedWord] = []
         position = 0
         for group in _groups(self._read(sentence)):
             audio, ends = self._synthesise(group, pace)
@@ -104,7 +99,7 @@ class HibariVoice:
             for word, stop in zip(group, ends, strict=True):
                 # Times are counted from the first sample kept, so the silence cut off in front is subtracted.
                 until = position + min(max(stop - begin, 0), end - begin)
-                spoken.append(Word(word.text, start * 1000 / RATE_HZ, until * 1000 / RATE_HZ))
+                spoken.append(TimedWord(word.text, start * 1000 / RATE_HZ, until * 1000 / RATE_HZ))
                 start = until
             samples.append(audio[begin:end])
             position += end - begin
@@ -164,7 +159,7 @@ def _audible_span(audio: NDArray[np.float32]) -> tuple[int, int]:
     return max(0, int(audible[0]) - _LEAD_SAMPLES), min(audio.size, int(audible[-1]) + _TAIL_SAMPLES)
 
 
-def align_words(sentence: str, spoken: Sequence[Word]) -> tuple[Word, ...]:
+def align_words(sentence: str, spoken: Sequence[TimedWord]) -> tuple[TimedWord, ...]:
     """Return the words of ``sentence`` as written, timed by the words that were spoken for them.
 
     Where what is written and what is said differ ("9:30", "nine thirty"), the written words share the time of
@@ -174,13 +169,13 @@ def align_words(sentence: str, spoken: Sequence[Word]) -> tuple[Word, ...]:
     written_cores = [_core(word) for word in written]
     spoken_cores = [_core(word.text) for word in spoken]
     matcher = difflib.SequenceMatcher(None, written_cores, spoken_cores, autojunk=False)
-    words: list[Word] = []
+    words: list[TimedWord] = []
     clock = 0.0
     for kind, first, last, start, stop in matcher.get_opcodes():
         if kind == "equal":
             for offset in range(last - first):
                 time = spoken[start + offset]
-                words.append(Word(written[first + offset], time.start_ms, time.end_ms))
+                words.append(TimedWord(written[first + offset], time.start_ms, time.end_ms))
             clock = words[-1].end_ms
             continue
         until = spoken[stop - 1].end_ms if stop > start else clock
@@ -188,7 +183,7 @@ def align_words(sentence: str, spoken: Sequence[Word]) -> tuple[Word, ...]:
         begin, step = clock, (until - clock) / weight
         for index in range(first, last):
             end = begin + step * len(written_cores[index])
-            words.append(Word(written[index], begin, end))
+            words.append(TimedWord(written[index], begin, end))
             begin = end
         clock = max(clock, until)
     return tuple(words)

@@ -244,9 +244,8 @@ def _product(service: str) -> Iterator[Relay]:
             "AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT": "load-transcription",
             "VOICEAPP_MAX_SESSIONS_PER_USER": "10000",
             "VOICEAPP_MAX_SESSIONS": "10000",
-            "VOICEAPP_RECORD_AUDIO": os.environ.get("LT_REC", "1"),
+            "VOICEAPP_RECORD_AUDIO": "1",
             "DATABASE_URL": "",
-            "VOICEAPP_REDIS_URL": "",
         }
         command = [sys.executable, "manage.py", "up", "--port", "0"]
         with _running(command, cpu=0, env=env) as process:
@@ -263,12 +262,8 @@ def _product(service: str) -> Iterator[Relay]:
 
 
 def _ready_link(process: subprocess.Popen[str]) -> str:
-    while line := _line_or_end(process):
+    assert process.stdout is not None
+    for line in process.stdout:
         if line.startswith("Ready: "):
             return line.removeprefix("Ready: ").strip()
     raise RuntimeError("the server did not start")
-
-
-def _line_or_end(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline()

@@ -26,12 +26,17 @@ from voiceapp.protocol.events import (
     UnknownEvent,
 )
 
+MAX_DEPTH = 100
+"""Deepest nesting that is read: copying and writing take several Python frames for each level."""
+
 _AUDIO_DELTA = msgspec.json.Decoder(ResponseOutputAudioDelta)
 _AUDIO_DELTA_MARK = f'"{ResponseOutputAudioDelta.type_name()}"'
 _AUDIO_DELTA_MARK_BYTES = _AUDIO_DELTA_MARK.encode()
 _OBJECT = msgspec.json.Decoder(Object)
 _KNOWN: dict[type[Event], frozenset[str]] = {
-    cls: frozenset({"type", *cls.__struct_encode_fields__})
+    # A client that sends the name of our own place for extras must not fill it: what lies there replaces
+    # fields that were checked.
+    cls: frozenset({"type", *cls.__struct_encode_fields__} - {EXTRA})
     for cls in (*CLIENT_EVENTS.values(), *SERVER_EVENTS.values())
 }
 
@@ -44,6 +49,10 @@ def decode_fields(data: str | bytes) -> Object:
         raise DecodeError(
             f"Invalid event: failed to parse JSON value. {type(error).__name__}", code="invalid_json"
         ) from None
+    if _too_deep(data, fields):
+        raise DecodeError(
+            f"Invalid event: objects and arrays may be nested {MAX_DEPTH} deep at most.", code="invalid_json"
+        )
     if "type" not in fields:
         raise DecodeError(
             "Missing required parameter: 'type'.", code="missing_required_parameter", param="type"
@@ -51,6 +60,25 @@ def decode_fields(data: str | bytes) -> Object:
     if not isinstance(fields["type"], str):
         raise DecodeError("Invalid type for 'type': expected a string.", code="invalid_type", param="type")
     return fields
+
+
+def _too_deep(data: str | bytes, fields: Object) -> bool:
+    """Whether objects and arrays lie deeper in one another than ``MAX_DEPTH``."""
+    opened = (
+        data.count("{") + data.count("[") if isinstance(data, str) else data.count(b"{") + data.count(b"[")
+    )
+    if opened <= MAX_DEPTH:
+        return False
+    level: list[Any] = [fields]
+    for _ in range(MAX_DEPTH):
+        inner: list[Any] = []
+        for value in level:
+            values = value.values() if isinstance(value, dict) else value
+            inner += [one for one in values if isinstance(one, dict | list)]
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 def decode_server(data: str | bytes) -> Event | UnknownEvent:
@@ -193,7 +221,7 @@ def decode_chat(data: str | bytes) -> ChatCompletionChunk | ChatCompletionStream
         return ChatCompletionStreamDone()
     try:
         fields = _OBJECT.decode(text)
-        unknown = fields.keys() - set(ChatCompletionChunk.__struct_encode_fields__)
+        unknown = fields.keys() - (set(ChatCompletionChunk.__struct_encode_fields__) - {EXTRA})
         if unknown:
             fields = {**fields, EXTRA: {name: fields[name] for name in fields if name in unknown}}
         return msgspec.convert(fields, ChatCompletionChunk)

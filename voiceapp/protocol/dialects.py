@@ -355,8 +355,8 @@ def _with_parts(item: Object, names: dict[str, str]) -> Object:
     result = dict(item)
     if item.get("role") == "assistant" and isinstance(item.get("content"), list):
         result["content"] = [
-            {**part, "type": names.get(part.get("type", ""), part.get("type", ""))}
-            if isinstance(part, dict) and "type" in part
+            {**part, "type": names.get(part["type"], part["type"])}
+            if isinstance(part, dict) and isinstance(part.get("type"), str)
             else part
             for part in item["content"]
         ]

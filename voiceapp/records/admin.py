@@ -36,13 +36,34 @@ admin.site.enable_nav_sidebar = False
 admin.site.index_title = "Assistants, sessions and users"
 
 
+class _JsonDecoder(json.JSONDecoder):
+    """Calls everything that cannot be read, or not be kept, a fault of the JSON."""
+
+    def decode(self, s: str, *args: Any) -> Any:
+        try:
+            value = super().decode(s, *args)
+            json.dumps(value, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as error:
+            # Numbers of thousands of digits, lone surrogates and deep nesting have errors of their own.
+            raise json.JSONDecodeError(type(error).__name__, s, 0) from None
+        return value
+
+
+class _JsonField(forms.JSONField):
+    """A field for JSON that answers whatever is typed with a sentence."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "decoder": _JsonDecoder})
+
+
 class _AssistantForm(_ModelForm):
     """Fields no larger than what goes into them."""
 
     class Meta:
+        field_classes = {"turn_detection": _JsonField, "transcription": _JsonField}
         widgets = {
             name: forms.Textarea(attrs={"rows": rows, "cols": 90})
-            for name, rows in (("instructions", 10), ("turn_detection", 3),
+            for name, rows in (("instructions", 10), ("tools", 1), ("turn_detection", 3),
                                ("transcription", 1))
         }  # fmt: skip
 
@@ -58,7 +79,7 @@ class AssistantAdmin(_AssistantAdmin):
     prepopulated_fields = {"slug": ("name",)}
     fieldsets = (
         (None, {"fields": ("name", "slug", "enabled", "position")}),
-        ("Conversation", {"fields": ("instructions", "voice", "max_output_tokens")}),
+        ("Conversation", {"fields": ("instructions", "voice", "tools", "max_output_tokens")}),
         ("Audio", {"fields": ("input_format", "output_format", "turn_detection", "transcription")}),
     )
 

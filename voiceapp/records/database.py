@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -12,7 +14,7 @@ from voiceapp.errors import ConfigurationError
 def database(url: str, data_dir: Path) -> dict[str, Any]:
     """Return Django's entry for ``url``, or for SQLite in ``data_dir`` where it is empty.
 
-    Raises ``ConfigurationError`` for an address that is not PostgreSQL's.
+    Raises ``ConfigurationError`` for an address that is not PostgreSQL's, and where its driver is missing.
     """
     return _postgres(url) if url else _sqlite(data_dir / "voiceapp.sqlite3")
 
@@ -39,6 +41,11 @@ def _postgres(url: str) -> dict[str, Any]:
     name = unquote(address.path.lstrip("/"))
     if address.scheme not in ("postgres", "postgresql") or not name:
         raise ConfigurationError("DATABASE_URL must look like postgres://USER:PASSWORD@HOST:PORT/NAME.")
+    if find_spec("psycopg") is None:
+        # Django would fail on its first import of a model, before any check could say why.
+        raise ConfigurationError(
+            f"PostgreSQL needs a package. Run: {sys.executable} -m pip install 'psycopg[binary]'"
+        )
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": name,

@@ -6,7 +6,6 @@ Only ``voiceapp.records.store`` writes the tables of sessions; the admin edits a
 from __future__ import annotations
 
 import uuid
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -21,6 +20,7 @@ from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
 from voiceapp.records.validation import (
     default_turn_detection,
+    validate_tools,
     validate_transcription,
     validate_turn_detection,
 )
@@ -74,6 +74,12 @@ class Assistant(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(4096)],
         help_text="Longest answer, 1 to 4096. Empty: no limit.",
     )
+    tools = models.JSONField(
+        default=list,
+        blank=True,
+        validators=[validate_tools],
+        help_text='Names of tools, such as ["current_time", "calculate"].',
+    )
 
     class Meta:
         ordering = ("position", "name", "id")
@@ -83,6 +89,7 @@ class Assistant(models.Model):
 
     def clean(self) -> None:
         """Refuse JSON that is empty but not null: the service would not take it."""
+        self.tools = self.tools or []
         if self.turn_detection in ("", {}, []):
             raise ValidationError({"turn_detection": "Give a type, or null for push-to-talk."})
 
@@ -98,6 +105,7 @@ class Assistant(models.Model):
             turn_detection=self.turn_detection,
             transcription=self.transcription,
             max_output_tokens=self.max_output_tokens,
+            tools=tuple(self.tools or ()),
         )
 
 
@@ -147,11 +155,6 @@ class Session(models.Model):
         if not words:
             return self.assistant_name
         return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1].rstrip()}…"
-
-    @property
-    def started(self) -> datetime:
-        """When it began."""
-        return self.started_at
 
     @property
     def duration(self) -> str:

@@ -31,4 +31,5 @@ def seed_assistant(*, using: str, apps: Any = installed_apps, **kwargs: Any) -> 
             instructions=INSTRUCTIONS,
             turn_detection={"type": "server_vad", "create_response": True, "interrupt_response": True},
             transcription={},
+            tools=["calculate", "current_time"],
         )

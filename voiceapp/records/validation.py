@@ -7,6 +7,8 @@ from typing import Any, Literal
 import msgspec
 from django.core.exceptions import ValidationError
 
+from voiceapp.tools.registry import registry
+
 
 class _ServerVad(msgspec.Struct, forbid_unknown_fields=True, tag_field="type", tag="server_vad"):
     threshold: float | None = None
@@ -63,6 +65,16 @@ def validate_transcription(value: object) -> None:
     """Refuse what is not ``null`` or ``{model?, language?, prompt?}``; raises ``ValidationError``."""
     if value is not None:
         _converted(value, _Transcription)
+
+
+def validate_tools(value: object) -> None:
+    """Refuse what is not a list of different tools that exist; raises ``ValidationError``."""
+    names = _converted(value, list[str])
+    if len(set(names)) < len(names):
+        raise ValidationError("Name each tool once.")
+    if unknown := set(names) - set(registry.names()):
+        known = ", ".join(registry.names())
+        raise ValidationError(f"There is no tool {min(unknown)!r}. There are: {known}.")
 
 
 def _converted(value: object, kind: Any) -> Any:

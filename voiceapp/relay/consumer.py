@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -73,7 +74,6 @@ class _Report(msgspec.Struct, kw_only=True):
 
     item_id: str
     played_ms: float
-    content_index: int = 0
     final: bool = False
     seq: int = 0
 
@@ -84,6 +84,10 @@ class _Refused(Exception):
         self.close_code, self.code, self.message = close_code, code, message
 
 
+class _Gone(Exception):
+    """The page's socket was closed while something was being sent."""
+
+
 async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
     """The ASGI application of ``/ws/voice/``; ``scope``."""
     if (await receive())["type"] != "websocket.connect":
@@ -91,15 +95,24 @@ async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
     if not origin_allowed(scope):
         await send({"type": "websocket.close", "code": 4003})
         return
-    # Accepted before anything slow is done: Daphne ends a handshake after five seconds.
-    await send({"type": "websocket.accept"})
-    page = _Page(scope, receive, send)
-    try:
-        await page.serve()
-    except _Refused as refused:
-        error = {"type": "notice", "code": refused.code, "message": refused.message, "level": "error"}
-        await send({"type": "websocket.send", "text": to_browser(error).text})
-        await send({"type": "websocket.close", "code": refused.close_code, "reason": refused.code})
+
+    async def send_to_page(message: Message) -> None:
+        try:
+            await send(message)
+        except OSError:
+            raise _Gone from None
+
+    with suppress(_Gone):
+        # Accepted before anything slow is done: Daphne ends a handshake after five seconds.
+        await send_to_page({"type": "websocket.accept"})
+        try:
+            await _Page(scope, receive, send_to_page).serve()
+        except _Refused as refused:
+            error = {"type": "notice", "code": refused.code, "message": refused.message, "level": "error"}
+            await send_to_page({"type": "websocket.send", "text": to_browser(error).text})
+            await send_to_page(
+                {"type": "websocket.close", "code": refused.close_code, "reason": refused.code}
+            )
 
 
 def origin_allowed(scope: Message) -> bool:
@@ -110,7 +123,10 @@ def origin_allowed(scope: Message) -> bool:
         return False
     if origin in settings.CSRF_TRUSTED_ORIGINS:
         return True
-    address = urlsplit(origin)
+    try:
+        address = urlsplit(origin)
+    except ValueError:
+        return False
     known = validate_host(host.rsplit(":", 1)[0] if not host.endswith("]") else host, settings.ALLOWED_HOSTS)
     return address.scheme in ("http", "https") and address.netloc == host and known
 

@@ -21,7 +21,7 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.resample import Transcoder
 from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.conversation import Conversation
-from voiceapp.errors import AudioFormatError, VoiceAppError
+from voiceapp.errors import AudioFormatError, ToolError, VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
@@ -29,6 +29,7 @@ from voiceapp.relay.ending import Ending
 from voiceapp.relay.line import Line
 from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.target import Target
+from voiceapp.tools.registry import ToolContext, failure, registry
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,10 @@ class LiveSession:
         self._started = self._loop.time()
         self._ids = (f"relay_{n}" for n in count(1))
         self.conversation = Conversation(
-            self.assistant, self._ids, transcription_model=target.transcription_model
+            self.assistant,
+            self._ids,
+            transcription_model=target.transcription_model,
+            tools=registry.definitions(self.assistant.tools),
         )
         self._writer = store.writer()
         self._recorder = (
@@ -103,6 +107,7 @@ class LiveSession:
         self._flowing_at = self._started
         self._page: object | None = None
         self._ending: asyncio.Future[Ending] = self._loop.create_future()
+        self._group: asyncio.TaskGroup
         self.finished = asyncio.Event()
         self.alone = asyncio.Event()
         self._cause: VoiceAppError | None = None
@@ -113,6 +118,7 @@ class LiveSession:
         """Live until something ends the session, then settle everything."""
         try:
             async with asyncio.TaskGroup() as group:
+                self._group = group
                 group.create_task(self._keep_line())
                 group.create_task(self._keep_time())
                 await self._ending
@@ -224,7 +230,6 @@ class LiveSession:
 
     def description(self) -> Object:
         """Return ``session.ready``."""
-        limits = {"max_session_ms": int(self.config.max_session_s * 1000)}
         return {
             "type": "session.ready",
             "session_id": str(self.id),
@@ -234,7 +239,7 @@ class LiveSession:
             "transcription": self.assistant.transcription is not None,
             "upstream": self.target.kind.value,
             "grace_ms": int(self.config.grace_s * 1000),
-            "limits": limits,
+            "limits": {"max_session_ms": int(self.config.max_session_s * 1000)},
         }
 
     # -- the page -----------------------------------------------------------------------------------
@@ -342,13 +347,20 @@ class LiveSession:
                 self._heard_at = self._loop.time()
                 self._save(action.item)
             case actions.SaveResponse() | actions.SaveToolCall():
-                self._save_other(action)
+                self._save(action)
             case actions.CallTool():
-                output = msgspec.json.encode({"error": "unknown_tool"}).decode()
-                answer = self.conversation.tool_returned(
-                    action.call_id, output, status="failed", now=self.now()
-                )
-                self.perform(answer)
+                # A task of its own: a slow tool delays nothing but its own answer.
+                self._group.create_task(self._call_tool(action))
+
+    async def _call_tool(self, call: actions.CallTool) -> None:
+        context = ToolContext(self.id, self.user_id, call.call_id)
+        try:
+            output = await registry.run(call.name, call.arguments, context, self.assistant.tools)
+            status = "completed"
+        except ToolError as error:
+            output, status = failure(error), "failed"
+        self._heard_at = self._loop.time()
+        self.perform(self.conversation.tool_returned(call.call_id, output, status=status, now=self.now()))
 
     def _to_speaker(self, index: int, item_id: str, samples: bytes) -> None:
         self._heard_at = self._loop.time()
@@ -373,22 +385,20 @@ class LiveSession:
             return current
         return Transcoder(source, target)
 
-    def _save(self, item: actions.KeptItem) -> None:
-        fields = {name: getattr(item, name) for name in store.ItemRecord.__struct_fields__}
-        self._keep(self._writer.save_item, store.ItemRecord(**fields))
-
-    def _save_other(self, action: actions.SaveResponse | actions.SaveToolCall) -> None:
-        fields = {name: getattr(action, name) for name in action.__struct_fields__}
-        if isinstance(action, actions.SaveResponse):
-            self._keep(self._writer.save_response, store.ResponseRecord(**fields))
-        else:
-            self._keep(self._writer.save_tool_call, store.ToolCallRecord(**fields))
-
-    def _keep(self, save: Any, record: Any) -> None:
+    def _save(self, kept: actions.KeptItem | actions.SaveResponse | actions.SaveToolCall) -> None:
+        kind, save = _RECORDS[type(kept)]
+        record = kind(**{name: getattr(kept, name) for name in kind.__struct_fields__})
         try:
-            save(self.id, record)
+            save(self._writer, self.id, record)
         except VoiceAppError as error:
             logger.error("session %s: a record could not be kept (%s)", self.id, error.code)
             self.outbox.put_text(
                 notice("not_kept", "This conversation cannot be kept at the moment.", "warning").text
             )
+
+
+_RECORDS: dict[type[Any], tuple[type[Any], Any]] = {
+    actions.KeptItem: (store.ItemRecord, store.Writer.save_item),
+    actions.SaveResponse: (store.ResponseRecord, store.Writer.save_response),
+    actions.SaveToolCall: (store.ToolCallRecord, store.Writer.save_tool_call),
+}

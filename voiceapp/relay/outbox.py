@@ -73,8 +73,10 @@ class Outbox:
             self._next_to_send = max(self._next_to_send, message.seq + 1)
 
     def acknowledge(self, seq: int) -> None:
-        """The page has everything up to ``seq``."""
-        while self._messages and self._messages[0].seq <= min(seq, self._next_to_send - 1):
+        """The page has everything up to ``seq``; a number that was never sent says nothing."""
+        if seq >= self._next_to_send:
+            return
+        while self._messages and self._messages[0].seq <= seq:
             message = self._messages.popleft()
             self._kept_bytes -= message.size
             self._flight_bytes -= message.size
@@ -122,5 +124,7 @@ class Outbox:
         self._empty.clear()
         if self._next_to_send < self._next_seq:
             waiting = asyncio.ensure_future(self._empty.wait())
-            await asyncio.wait({waiting, sender}, return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
+            try:
+                await asyncio.wait({waiting, sender}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waiting.cancel()

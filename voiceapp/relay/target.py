@@ -85,7 +85,7 @@ def _engine_base(config: VoiceConfig, own_address: tuple[str, int] | None) -> st
 
 def _websocket_base(endpoint: str) -> str:
     """Return ``wss://host[/prefix]``; what a portal adds from ``/openai`` on is not part of it."""
-    address = urlsplit(endpoint if "://" in endpoint else f"https://{endpoint}")
+    address = urlsplit(endpoint)
     scheme = "ws" if address.scheme in ("http", "ws") else "wss"
     prefix = address.path.split("/openai", 1)[0].rstrip("/")
     return f"{scheme}://{address.netloc}{prefix}"

@@ -248,7 +248,7 @@ def _opening(turn: _Turn) -> str:
     ):
         return "I did not hear any words. Could you say that again?"
     hour = turn.now.hour
-    part = "morning" if 4 <= hour < 12 else "afternoon" if hour < 18 and hour >= 12 else "evening"
+    part = "morning" if 4 <= hour < 12 else "afternoon" if 12 <= hour < 18 else "evening"
     known = [name for text in turn.earlier if (name := _told_name(text))]
     mine = _my_name(turn.request.instructions)
     hello = f"Good {part}, {known[-1]}!" if known else f"Good {part}!"

@@ -63,7 +63,9 @@ def tell_results(results: list[Returned], request: ReplyRequest) -> str:
 
 def _tell(name: str, value: Any) -> str:
     if isinstance(value, dict) and "error" in value:
-        return f"I am sorry, {name} did not work: {_plain(value['error'])}."
+        error = value["error"]
+        reason = error.get("message", error) if isinstance(error, dict) else error
+        return f"I am sorry, {name} did not work: {_plain(reason).rstrip('.')}."
     if isinstance(value, dict):
         facts = [f"{spoken_name(key)} is {_plain(inner)}" for key, inner in value.items()]
         listed = ", ".join(facts[:-1]) + (" and " if facts[:-1] else "") + facts[-1] if facts else "done"

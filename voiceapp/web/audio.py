@@ -18,7 +18,7 @@ from voiceapp.records.archive import journals_ms, recordings_folder
 from voiceapp.records.models import Session
 
 _PIECE_BYTES: Final = 1 << 16
-_RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
+_RANGE: Final = re.compile(r"bytes=(?=.*\d)(\d{0,18})-(\d{0,18})", re.ASCII)
 
 
 @require_safe

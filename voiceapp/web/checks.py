@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -26,23 +27,14 @@ def check_settings(
 
 def missing_extras(config: VoiceConfig) -> list[Problem]:
     """Return the settings that need a package which is not installed."""
-    wanted = (
-        ("DATABASE_URL", config.database_url, "psycopg", "psycopg[binary]"),
-        (
-            "AZURE_OPENAI_API_KEY",
-            config.azure_endpoint and not config.azure_api_key,
-            "azure.identity",
-            "azure-identity",
-        ),
-    )
+    if not config.azure_endpoint or config.azure_api_key or _installed("azure.identity"):
+        return []
     return [
         (
-            name,
-            f"needs the package {package}, which is not installed",
-            f"Run: pip install '{extra}'",
+            "AZURE_OPENAI_API_KEY",
+            "is empty, and to sign in with Microsoft Entra ID the package azure-identity is missing",
+            f"Set the key, or run: {sys.executable} -m pip install azure-identity",
         )
-        for name, value, package, extra in wanted
-        if value and not _installed(package)
     ]
 
 

@@ -23,7 +23,9 @@ from voiceapp.signals import server_stopping
 SERVER_FILE: Final = "server.json"
 """In the data folder: ``{"url": "http://127.0.0.1:8000", "pid": 123}`` while a server runs."""
 _GRACE_S: Final = 20
+_LONGEST_MESSAGE_BYTES: Final = 24 * 1024 * 1024
 SWITCH_S: Final = 0.0005
+GC_THRESHOLDS: Final = (20_000, 20, 20)
 
 
 class Server(uvicorn.Server):
@@ -35,10 +37,10 @@ class Server(uvicorn.Server):
                 "voiceapp.asgi:application",
                 loop="asyncio" if sys.platform == "win32" else "uvloop",
                 ws="websockets-sansio",
+                # Uvicorn closes a socket at a longer message; the engine takes 15 MiB of audio in base64.
+                ws_max_size=_LONGEST_MESSAGE_BYTES,
                 # Audio does not compress; trying costs a third of the CPU.
                 ws_per_message_deflate=False,
-                # An append of 15 MiB is 20 MiB in base64.
-                ws_max_size=32 * 1024 * 1024,
                 lifespan="on",
                 log_config=None,
                 log_level="warning",
@@ -57,6 +59,8 @@ class Server(uvicorn.Server):
         # What is loaded by now stays: the collector need not walk it again and again while people talk.
         gc.collect()
         gc.freeze()
+        # Frames make garbage that reference counts free; cycles are few and may wait.
+        gc.set_threshold(*GC_THRESHOLDS)
         await super().startup(sockets)
         if self.started and not self.should_exit:
             write_server_file(settings.VOICE.data_dir, self._url)
@@ -79,7 +83,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):
         raise CommandError(f"{host} is not an address of this machine.") from None
     except OSError as error:
         raise CommandError(_why(error, host, port)) from None

@@ -301,6 +301,9 @@ class Talk:
             if track := self._playing.get(item.get("id", "")):
                 track.closed = True
         self._moved_at = time.monotonic()
+        if any(item.get("type") == "function_call" for item in response.get("output") or []):
+            # The answer follows when the tools have returned.
+            return
         self._answer = response.get("status", "done")
         typed = self.turns and self.turns[-1].item_id == ""
         if (typed or self.push_to_talk) and self._busy:

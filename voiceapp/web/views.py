@@ -36,7 +36,7 @@ def index(request: HttpRequest) -> HttpResponse:
     """Show the page to talk on, ``index.html``.
 
     ``page_config``: the dictionary for the page's script (socket, assistants, user, isAdmin).
-    ``recent``: the user's last sessions, each with ``id``, ``title``, ``started``, ``duration``.
+    ``recent``: the user's last sessions, each with ``id``, ``title``, ``started_at``, ``duration``.
     """
     user = _user(request)
     config = {

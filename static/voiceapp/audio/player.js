@@ -50,7 +50,6 @@ export class Player {
     this.meter = null;
     /** @type {string | null} */
     this.current = null;
-    this.gaps = 0;
     this.build = (/** @type {AudioContext} */ context) => this.#build(context);
   }
 
@@ -136,11 +135,6 @@ export class Player {
     }
   }
 
-  /** The item whose sound is heard or due, if any. */
-  get playing() {
-    return this.current;
-  }
-
   /**
    * How much of an item has been played, 0 to 1 of what was received; null for one without audio here.
    * @param {string} itemId
@@ -208,7 +202,6 @@ export class Player {
   /** @param {FromWorklet & {kind: 'progress'}} message */
   #progress(message) {
     this.host.observe(message.time);
-    this.gaps = message.gaps;
     for (const { item, played } of message.items) {
       const track = this.tracks.get(item);
       if (!track || track.final) continue;

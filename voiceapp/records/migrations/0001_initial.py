@@ -113,6 +113,15 @@ class Migration(migrations.Migration):
                         ],
                     ),
                 ),
+                (
+                    "tools",
+                    models.JSONField(
+                        blank=True,
+                        default=list,
+                        help_text='Names of tools, such as ["current_time", "calculate"].',
+                        validators=[voiceapp.records.validation.validate_tools],
+                    ),
+                ),
             ],
             options={
                 "ordering": ("position", "name", "id"),

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
 from django.contrib.sessions.backends.db import SessionStore
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 
 from voiceapp.errors import VoiceAppError
 from voiceapp.web.server import read_server_file
@@ -54,14 +55,18 @@ class Command(BaseCommand):
         url = options["url"] or read_server_file(settings.VOICE.data_dir)
         if url is None:
             raise CommandError("No server runs on this data folder. Start one: python3 manage.py up")
+        address = server_address(url)
+        out: Path | None = options["out"]
+        # Found out afterwards, the answers would be lost.
+        if out is not None and (out.is_dir() or not out.parent.is_dir()):
+            raise CommandError(f"{out} cannot be written: name a file in a folder that exists.")
         cookie = cookie_by_link(url) if "/signin/" in url else cookie_of_own_user()
-        address = urlsplit(url)
         quiet = options["json"]
         talk = Talk(lambda line: None if quiet else self.stdout.write(line))
         try:
             asyncio.run(
                 talk.run(
-                    f"{address.scheme}://{address.netloc}",
+                    address,
                     cookie,
                     file=file,
                     texts=options["text"],
@@ -72,11 +77,14 @@ class Command(BaseCommand):
             raise CommandError(str(errors.exceptions[0])) from errors
         except* KeyboardInterrupt:
             raise CommandError("Interrupted.") from None
-        self._finish(talk, options["out"], as_json=quiet)
+        self._finish(talk, out, as_json=quiet)
 
     def _finish(self, talk: Talk, out: Path | None, *, as_json: bool) -> None:
         if out is not None:
-            out.write_bytes(talk.reply_wav())
+            try:
+                out.write_bytes(talk.reply_wav())
+            except OSError as error:
+                raise CommandError(f"{out} cannot be written: {error.strerror}.") from error
         turns = [turn.public() for turn in talk.turns]
         if as_json:
             result = {
@@ -99,9 +107,27 @@ class Command(BaseCommand):
             raise CommandError(talk.ended.get("message") or "No answer came.")
 
 
+def server_address(url: str) -> str:
+    """Return the scheme, host and port of an address; raise ``CommandError`` where it is none."""
+    try:
+        address = urlsplit(url)
+        # A port that is none shows only when it is asked for.
+        usable = address.scheme in ("http", "https") and address.hostname and address.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise CommandError(f"{url} is not a server's address. Give one such as http://127.0.0.1:8000.")
+    return f"{address.scheme}://{address.netloc}"
+
+
 def cookie_of_own_user() -> str:
     """Sign the user ``talk`` in through the database; return the cookie."""
-    user, _ = get_user_model().objects.get_or_create(username=USERNAME)
+    try:
+        user, _ = get_user_model().objects.get_or_create(username=USERNAME)
+    except DatabaseError as error:
+        raise CommandError(
+            "The database of this data folder cannot be used. Give a sign-in link with --url."
+        ) from error
     if not user.password:
         user.set_unusable_password()
         user.save()

@@ -1,0 +1,213 @@
+"""Tools: made from functions, given only what fits, limited in time and size."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+import time
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta
+
+from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
+from voiceapp.tools.builtin import calculate, current_time
+from voiceapp.tools.registry import MAX_OUTPUT_CHARS, Registry, ToolContext, failure, registry
+
+CONTEXT = ToolContext(uuid4(), 7, "call_1")
+
+
+def opening_hours(
+    shop: Annotated[str, Meta(description="Its name")],
+    day: Literal["today", "tomorrow"] = "today",
+    floors: list[int] | None = None,
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """Tell when a shop
+    is open.
+
+    This is not for the model.
+    """
+    return {"shop": shop, "day": day, "floors": floors, "user": context.user_id}
+
+
+async def run(function: Any, arguments: str, **limits: Any) -> str:
+    tools = Registry()
+    made = tools.add(function, **limits)
+    return await tools.run(made.name, arguments, CONTEXT, [made.name])
+
+
+def test_a_tool_is_described_by_its_signature() -> None:
+    definition = Registry().add(opening_hours).definition()
+    assert (definition["type"], definition["name"]) == ("function", "opening_hours")
+    assert definition["description"] == "Tell when a shop is open."
+    schema = definition["parameters"]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["required"] == ["shop"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["shop"]["description"] == "Its name"
+    assert schema["properties"]["day"]["enum"] == ["today", "tomorrow"]
+    assert "context" not in schema["properties"]
+
+
+async def test_a_tool_gets_what_fits_and_knows_who_asks() -> None:
+    output = await run(opening_hours, '{"shop": "Bakery", "floors": [1, 2]}')
+    assert json.loads(output) == {"shop": "Bakery", "day": "today", "floors": [1, 2], "user": 7}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "", "{", "[]", '"text"', "null",
+        '{"shop": 3}', '{"shop": "a", "day": "never"}', '{"shop": "a", "x": 1}',
+        '{"shop": "a"' + " " * 100_001 + "}", "[" * 50_000, '{"shop": "\\ud800"}',
+    ],
+    ids=range(11),
+)  # fmt: skip
+async def test_arguments_that_do_not_fit_never_reach_the_tool(arguments: str) -> None:
+    with pytest.raises(InvalidArguments):
+        await run(opening_hours, arguments)
+
+
+async def test_empty_arguments_will_do_for_a_tool_that_takes_none() -> None:
+    def ping() -> str:
+        """Say that all is well."""
+        return "all is well \0 \u202e"
+
+    assert await run(ping, "") == "all is well \0 \u202e"
+
+
+async def test_only_the_assistants_own_tools_can_be_called() -> None:
+    tools = Registry()
+    tools.add(opening_hours)
+    for allowed in ([], ["other"]):
+        with pytest.raises(UnknownTool):
+            await tools.run("opening_hours", '{"shop": "a"}', CONTEXT, allowed)
+
+
+async def test_a_slow_tool_is_given_up() -> None:
+    async def slow() -> str:
+        """Take long."""
+        await asyncio.sleep(30)
+        return "too late"
+
+    begun = time.monotonic()
+    with pytest.raises(ToolFailed) as caught:
+        await run(slow, "", timeout_s=0.05)
+    assert caught.value.code == "timeout"
+    assert time.monotonic() - begun < 5
+
+
+async def test_a_synchronous_tool_does_not_hold_up_the_loop() -> None:
+    seen = []
+
+    def blocking() -> str:
+        """Block."""
+        seen.append(threading.current_thread())
+        return "done"
+
+    assert await run(blocking, "") == "done"
+    assert seen != [threading.main_thread()]
+
+
+async def test_a_tool_that_raises_says_so_without_its_secrets() -> None:
+    def broken() -> str:
+        """Break."""
+        raise RuntimeError("password is hunter2")
+
+    with pytest.raises(ToolFailed) as caught:
+        await run(broken, "")
+    assert json.loads(failure(caught.value)) == {
+        "error": {"code": "tool_failed", "message": "broken failed (RuntimeError)."}
+    }
+
+
+async def test_a_long_output_is_cut_and_a_strange_one_refused() -> None:
+    def long() -> str:
+        """Say much."""
+        return "x" * 1_000_000
+
+    def strange() -> object:
+        """Give something odd."""
+        return object()
+
+    assert len(await run(long, "")) < MAX_OUTPUT_CHARS + 20
+    with pytest.raises(ToolFailed):
+        await run(strange, "")
+
+
+def test_what_cannot_be_a_tool_is_refused_at_once() -> None:
+    def nameless(thing) -> str:  # type: ignore[no-untyped-def]
+        """Lack a type."""
+        return str(thing)
+
+    def undescribed() -> str:
+        return ""
+
+    def loose(*things: str) -> str:
+        """Take anything."""
+        return ""
+
+    for function in (nameless, undescribed, loose):
+        with pytest.raises(ValueError, match=r"needs|cannot"):
+            Registry().add(function)
+    with pytest.raises(ValueError, match="already"):
+        registry.add(current_time)
+
+
+def test_the_products_own_tools_are_there() -> None:
+    assert {"calculate", "current_time"} <= set(registry.names())
+    for definition in registry.definitions(registry.names()):
+        jsonschema.Draft202012Validator.check_schema(definition["parameters"])
+
+
+@pytest.mark.parametrize(
+    ("expression", "result"),
+    [
+        ("2 + 3 * 4", "14"),
+        ("(12.5 + 3) * 4 / 8", "7.75"),
+        ("0.1 + 0.2", "0.3"),
+        ("-7 // 2", "-3"),
+        ("2 ** 64", "18446744073709551616"),
+        ("1_000 * 1000", "1000000"),
+        ("10 / 4", "2.5"),
+        ("17 times 23", "391"),
+        ("10 divided by 4 plus 3 x 2", "8.5"),
+        ("2^10", "1024"),
+    ],
+)
+def test_sums_are_exact(expression: str, result: str) -> None:
+    assert calculate(expression) == result
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["", "1 / 0", "9 ** 9 ** 9", "__import__('os')", "a + 1", "1 if 1 else 2", "'x' * 3", "1 +", "True + 1",
+     "(" * 200 + ")" * 200, "1 " * 200, "2 ** -1001", "[1]"],
+)  # fmt: skip
+def test_what_is_no_sum_is_refused(expression: str) -> None:
+    with pytest.raises(InvalidArguments):
+        calculate(expression)
+
+
+@given(st.text(max_size=60))
+def test_no_expression_does_anything_else(expression: str) -> None:
+    with contextlib.suppress(InvalidArguments):
+        assert calculate(expression)
+
+
+@pytest.mark.parametrize("place", ["", "Paris", "paris", "New York", "Europe/Berlin", "Tokyo, Japan"])
+def test_the_time_is_known_in_cities(place: str) -> None:
+    assert current_time(place).count(":") == 1
+
+
+def test_a_place_without_a_zone_is_said_so() -> None:
+    with pytest.raises(ToolError, match="No time zone"):
+        current_time("Nowhere at all")

@@ -1,0 +1,1 @@
+"""Tools that an assistant can use while it talks."""

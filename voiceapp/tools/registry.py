@@ -1,0 +1,214 @@
+"""Python functions as tools: described by their signature, validated, limited in time and size.
+
+A function with type hints and a docstring becomes a tool::
+
+    from voiceapp.tools.registry import ToolContext, tool
+
+    @tool(timeout_s=5)
+    async def opening_hours(shop: str, context: ToolContext) -> str:
+        \"\"\"Tell when a shop is open.\"\"\"
+
+Put it into a module ``voice_tools`` of a Django app of yours, and name the tool in the assistant. Its
+description is the docstring's first paragraph, its JSON Schema comes from the signature; an argument
+annotated with ``ToolContext`` is given by the session and not by the model. Synchronous functions run in a
+thread. What a tool returns goes to the model: text as it is, anything else as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import re
+import typing
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+from asgiref.sync import sync_to_async
+
+from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
+from voiceapp.protocol.events import Object
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_TIMEOUT_S = 20.0
+MAX_ARGUMENT_CHARS = 100_000
+MAX_OUTPUT_CHARS = 16_000
+"""Longest output that is given to the model: a few thousand tokens of its context."""
+MAX_DESCRIPTION_CHARS = 1024
+"""Services refuse longer ones."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """Who asks: a tool acts for this user, in this session."""
+
+    session_id: UUID
+    user_id: int
+    call_id: str
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool. ``parameters`` is the JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: Object
+    timeout_s: float
+    function: Callable[..., Any]
+    arguments: type[msgspec.Struct]
+    context_name: str | None
+
+    def definition(self) -> Object:
+        """Return the tool as ``session.update`` wants it (Realtime API, ``session.tools``)."""
+        return {
+            "type": "function",
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+        }
+
+
+class Registry:
+    """Tools by name."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, Tool] = {}
+
+    def add(
+        self, function: Callable[..., Any], *, name: str = "", timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> Tool:
+        """Make a function a tool. Raises ``ValueError`` where it cannot be one."""
+        made = _make(function, name or function.__name__, timeout_s)
+        if made.name in self._tools:
+            raise ValueError(f"there is a tool {made.name!r} already")
+        self._tools[made.name] = made
+        return made
+
+    def names(self) -> list[str]:
+        """Return all names, in order."""
+        return sorted(self._tools)
+
+    def definitions(self, names: Iterable[str]) -> list[Object]:
+        """Return those of the named tools that exist, as ``session.update`` wants them."""
+        return [self._tools[name].definition() for name in names if name in self._tools]
+
+    async def run(self, name: str, arguments: str, context: ToolContext, allowed: Iterable[str]) -> str:
+        """Run a tool with the model's raw arguments; return its output as text.
+
+        Raises ``UnknownTool``, ``InvalidArguments`` or ``ToolFailed``; never anything else.
+        """
+        found = self._tools.get(name) if name in set(allowed) else None
+        if found is None:
+            raise UnknownTool(f"There is no tool {name[:64]!r}.")
+        given = _read_arguments(found, arguments)
+        if found.context_name is not None:
+            given[found.context_name] = context
+        try:
+            async with asyncio.timeout(found.timeout_s):
+                result = await _call(found.function, given)
+        except TimeoutError:
+            raise ToolFailed(
+                f"{name} did not finish within {found.timeout_s:g} seconds.", code="timeout"
+            ) from None
+        except ToolError:
+            raise
+        except Exception as error:
+            logger.exception("the tool %s failed", name)
+            raise ToolFailed(f"{name} failed ({type(error).__name__}).") from error
+        return _as_text(name, result)
+
+
+registry = Registry()
+
+
+def tool(*, name: str = "", timeout_s: float = DEFAULT_TIMEOUT_S) -> Callable[[_F], _F]:
+    """Register the decorated function as a tool; the function itself is left as it is."""
+
+    def register(function: _F) -> _F:
+        registry.add(function, name=name, timeout_s=timeout_s)
+        return function
+
+    return register
+
+
+def failure(error: ToolError) -> str:
+    """Return the output that tells the model that a tool could not help."""
+    return msgspec.json.encode({"error": {"code": error.code, "message": error.message}}).decode()
+
+
+async def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(**given)
+    # A thread of its own, as tools may use the database and take their time.
+    return await sync_to_async(function, thread_sensitive=False)(**given)
+
+
+def _read_arguments(found: Tool, arguments: str) -> dict[str, Any]:
+    if len(arguments) > MAX_ARGUMENT_CHARS:
+        raise InvalidArguments("The arguments are too long.")
+    try:
+        # Models send an empty text where a tool takes nothing.
+        read = msgspec.json.decode(arguments.strip() or "{}", type=found.arguments)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise InvalidArguments(f"The arguments do not fit: {error}.") from None
+    return {name: getattr(read, name) for name in found.arguments.__struct_fields__}
+
+
+def _as_text(name: str, result: Any) -> str:
+    try:
+        text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
+    except (TypeError, ValueError) as error:
+        raise ToolFailed(f"{name} gave something that is no JSON.") from error
+    return text if len(text) <= MAX_OUTPUT_CHARS else f"{text[:MAX_OUTPUT_CHARS]}… (cut)"
+
+
+def _make(function: Callable[..., Any], name: str, timeout_s: float) -> Tool:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name for a tool: letters, digits, - and _, 64 at most")
+    description = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+    if not description:
+        raise ValueError(f"the tool {name} needs a docstring, by which the model knows it")
+    if len(description) > MAX_DESCRIPTION_CHARS:
+        raise ValueError(f"the first paragraph of {name} is longer than {MAX_DESCRIPTION_CHARS} characters")
+    hints = typing.get_type_hints(function, include_extras=True)
+    context_name: str | None = None
+    fields: list[Any] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise ValueError(f"{name}: {parameter.name!r} cannot be given by name")
+        hint = hints.get(parameter.name)
+        if hint is None:
+            raise ValueError(f"{name}: {parameter.name!r} needs a type")
+        if hint is ToolContext:
+            context_name = parameter.name
+        elif parameter.default is parameter.empty:
+            fields.append((parameter.name, hint))
+        else:
+            fields.append((parameter.name, hint, parameter.default))
+    arguments = msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
+    return Tool(name, description, _schema(arguments), timeout_s, function, arguments, context_name)
+
+
+def _schema(arguments: type[msgspec.Struct]) -> Object:
+    """Return the JSON Schema of the arguments, without references, which services do not follow."""
+    _, components = msgspec.json.schema_components([arguments])
+
+    def resolved(node: Any) -> Any:
+        if isinstance(node, list):
+            return [resolved(inner) for inner in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return resolved(components[node["$ref"].rsplit("/", 1)[1]])
+        return {key: resolved(value) for key, value in node.items() if key != "title"}
+
+    schema: Object = resolved(components[arguments.__name__])
+    return schema
