@@ -65,6 +65,9 @@ GA_ONLY_EVENTS = frozenset(
 )
 """Server events that a preview service never sends."""
 
+CONTRACT_ONLY_EVENTS = frozenset({"conversation.created"})
+"""Server events that only the contract file's service sends."""
+
 _TRANSCRIPTION = {
     "session.update": "transcription_session.update",
     "session.created": "transcription_session.created",
