@@ -153,7 +153,7 @@ class EngineSession:
 
     def _update(self, change: Object) -> None:
         before = (self._config.input_format, self._config.turns)
-        untouched = self._conversation.last_id is None and not self._responder.busy
+        untouched = self._conversation.last_id is None and self._responder.idle
         self._config.update(
             change,
             audio_was_spoken=self._conversation.has_spoken(),
