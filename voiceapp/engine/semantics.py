@@ -62,8 +62,8 @@ _SETTLED: Final = _words(
 _CONDITIONS: Final = _words("if unless although though whenever")
 _NUMBERS: Final = _words(
     "zero oh one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand "
-    "double triple"
+    "sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred "
+    "thousand double triple"
 )
 # Runs of digits as people dictate them are seldom this short, and common lengths end them.
 _LEAST_DICTATED: Final = 3
