@@ -38,7 +38,7 @@ class EngineServer(uvicorn.Server):
             lifespan="off",
             log_level="warning",
             ws="websockets-sansio",
-            ws_max_size=64 * 1024 * 1024,
+            ws_max_size=32 * 1024 * 1024,
             ws_per_message_deflate=False,
             timeout_graceful_shutdown=5,
         )

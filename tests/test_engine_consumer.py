@@ -436,6 +436,23 @@ async def test_bad_input_is_told_and_the_session_goes_on(
         await client.until("conversation.item.added", "conversation.item.created")
 
 
+async def test_an_append_may_be_as_long_as_the_protocol_lets_it_be(server: EngineServer) -> None:
+    longest = 15 * 1024 * 1024
+    async with connect(server) as client:
+        await client.update(
+            audio={"input": {"format": {"type": "audio/pcmu"}, "turn_detection": None, "transcription": None}}
+        )
+        for size in (longest + 1, longest):
+            audio = base64.b64encode(bytes([0xFF]) * size).decode()
+            await client.send("input_audio_buffer.append", audio=audio, event_id="e" * 512)
+        error = (await client.until("error"))["error"]
+        assert (error["code"], error["param"]) == ("string_above_max_length", "audio")
+        assert error["event_id"] == "e" * 512
+        await client.send("input_audio_buffer.clear")
+        await client.until("input_audio_buffer.cleared")
+        assert len(client.of("error")) == 1
+
+
 # -- when something is missing --------------------------------------------------------------------------
 
 

@@ -23,6 +23,8 @@ from voiceapp.engine.actions import (
     Spoken,
     StartReply,
 )
+from voiceapp.engine.buffer import MOST_BYTES
+from voiceapp.engine.faults import Dropped, FaultScript, deliver
 from voiceapp.engine.hearing import Hearing
 from voiceapp.engine.reply import ReplyWork
 from voiceapp.engine.session import EngineSession
@@ -31,7 +33,7 @@ from voiceapp.engine.weights import ModelError
 from voiceapp.errors import DecodeError
 from voiceapp.protocol import codec
 from voiceapp.protocol.dialects import Dialect, Half, from_ga, to_ga
-from voiceapp.protocol.events import Event
+from voiceapp.protocol.events import Event, ResponseDone
 from voiceapp.text.provider import TextProvider
 
 log = logging.getLogger(__name__)
@@ -40,9 +42,8 @@ Receive = Callable[[], Awaitable[Any]]
 SendMessage = Callable[[Any], Awaitable[None]]
 
 SESSION_MINUTES: Final = 60
-_LONGEST_AUDIO_BYTES: Final = 15 * 1024 * 1024
 # An append of the largest size in base64, and its envelope.
-_LONGEST_MESSAGE: Final = _LONGEST_AUDIO_BYTES * 4 // 3 + 4096
+_LONGEST_MESSAGE: Final = MOST_BYTES * 4 // 3 + 4096
 # A client that reads no faster gets no more speech for a while, and beyond the second mark is let go.
 _ENOUGH_UNSENT_BYTES: Final = 1024 * 1024
 _MOST_UNSENT_BYTES: Final = 32 * 1024 * 1024
@@ -74,6 +75,7 @@ class Connection:
         model: str,
         kind: Kind,
         preset: dict[str, Any] | None,
+        faults: FaultScript,
         may_close_1001: bool,
     ) -> None:
         self._receive = receive
@@ -81,18 +83,20 @@ class Connection:
         self._dialect = dialect
         self._provider = provider
         self._may_close_1001 = may_close_1001
+        self._faults = faults
+        self._life_s = faults.life_s or SESSION_MINUTES * 60
         self._session = EngineSession(
             session_id=new_id("sess"),
             conversation_id=new_id("conv"),
             model=model,
-            expires_at=int(time.time()) + SESSION_MINUTES * 60,
+            expires_at=int(time.time() + self._life_s),
             new_id=new_id,
             kind=kind,
             preset=preset,
             # In the preview the address decides, in GA the first update may.
             kind_is_fixed=dialect is not Dialect.GA,
         )
-        self._hearing = Hearing(self._session, self._perform, self._prepare)
+        self._hearing = Hearing(self._session, self._perform, self._prepare, faults.next_turn_is_lost)
         self._unsent: deque[bytes | Close] = deque()
         self._unsent_bytes = 0
         self._to_send = asyncio.Event()
@@ -112,7 +116,7 @@ class Connection:
                 self._tasks.create_task(self._expire())
                 self._perform(self._session.open())
                 await self._receive_all()
-        except* _Ended:
+        except* (_Ended, Dropped):
             pass
         except* Exception:
             log.exception("An engine session failed")
@@ -164,6 +168,8 @@ class Connection:
             match action:
                 case Send(event=event):
                     self._queue(event)
+                    if self._faults.rate_limits and isinstance(event, ResponseDone):
+                        self._queue(self._faults.limits(new_id("event"), event.response))
                 case StartReply():
                     self._start_reply(action)
                 case CancelReply(response_id=response_id):
@@ -194,6 +200,8 @@ class Connection:
         if self._dialect is Dialect.GA:
             return [codec.encode(event)]
         fields = codec.to_fields(event)
+        # The one event that has no id in GA has one in the contract file.
+        fields.setdefault("event_id", new_id("event"))
         return [codec.encode_fields(one) for one in from_ga(fields, self._dialect, Half.SERVER)]
 
     async def _send_all(self) -> None:
@@ -205,6 +213,7 @@ class Connection:
                 if isinstance(message, Close):
                     await self._close(message)
                 await self._transmit({"type": "websocket.send", "text": message.decode()})
+                self._faults.sent()
                 self._unsent_bytes -= len(message)
                 if self._unsent_bytes <= _ENOUGH_UNSENT_BYTES:
                     self._drained.set()
@@ -225,7 +234,7 @@ class Connection:
             raise _Ended from None
 
     async def _expire(self) -> None:
-        await asyncio.sleep(SESSION_MINUTES * 60)
+        await asyncio.sleep(self._life_s)
         self._perform(self._session.expire(SESSION_MINUTES))
 
     # -- hearing ----------------------------------------------------------------------------------------
@@ -286,7 +295,7 @@ class Connection:
             self._perform(self._session.reply_brought(response_id, fact))
 
         try:
-            await work.deliver(take, self._until_drained)
+            await deliver(work, self._faults.next_reply(), take, self._until_drained)
         finally:
             making.cancel()
             self._replies.pop(response_id, None)
@@ -294,7 +303,7 @@ class Connection:
 
 def _too_long() -> DecodeError:
     return DecodeError(
-        f"Invalid 'audio': string too long. Expected at most {_LONGEST_AUDIO_BYTES} bytes of audio.",
+        f"Invalid 'audio': string too long. Expected at most {MOST_BYTES} bytes of audio.",
         code="string_above_max_length",
         param="audio",
     )

@@ -17,6 +17,7 @@ from django.conf import settings
 
 from voiceapp.engine import credentials, models, thinking
 from voiceapp.engine.connection import Connection
+from voiceapp.engine.faults import FaultScript, FaultScriptError
 from voiceapp.engine.session_config import Kind
 from voiceapp.protocol.dialects import Dialect
 
@@ -60,6 +61,7 @@ async def realtime_socket(
     request_id = headers.get("x-ms-client-request-id", "")[:64]
     try:
         wish = _read_wish(scope["path"], query, await _admit(headers, query, scope))
+        faults = _read_faults(query)
     except _Refusal as refusal:
         log.info("Engine: refused with %d %s (request %r)", refusal.status, refusal.code, request_id)
         await _refuse(scope, send, refusal)
@@ -79,6 +81,7 @@ async def realtime_socket(
         model=wish.model,
         kind=wish.kind,
         preset=wish.preset,
+        faults=faults,
         may_close_1001=_speaks_http(scope),
     )
     await connection.run()
@@ -111,6 +114,16 @@ def _read_wish(path: str, query: dict[str, str], preset: dict[str, Any] | None) 
     contract = query.get("dialect") == Dialect.CONTRACT.value
     dialect = Dialect.CONTRACT if contract else Dialect.PREVIEW
     return _Wish(dialect, _model(query, "deployment", kind), kind, preset)
+
+
+def _read_faults(query: dict[str, str]) -> FaultScript:
+    text = query.get("faults", "")
+    if text and not settings.VOICE.engine_faults:
+        raise _Refusal(400, "faults_disabled", "Faults can be ordered only with VOICEAPP_ENGINE_FAULTS=1.")
+    try:
+        return FaultScript.parse(text)
+    except FaultScriptError as error:
+        raise _Refusal(400, "invalid_faults", str(error)) from None
 
 
 def _model(query: dict[str, str], parameter: str, kind: Kind) -> str:

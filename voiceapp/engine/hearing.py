@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
@@ -64,11 +65,16 @@ class Hearing:
         session: EngineSession,
         perform: Callable[[list[Action]], None],
         prepare: Callable[[str | None], None],
+        next_is_lost: Callable[[], bool],
     ) -> None:
-        """``prepare`` is told the words of a turn that may be over, and ``None`` when it was not."""
+        """``prepare`` is told the words of a turn that may be over, and ``None`` when it was not.
+
+        ``next_is_lost`` is asked of each turn's words whether they shall be lost on purpose.
+        """
         self._session = session
         self._perform = perform
         self._prepare = prepare
+        self._next_is_lost = next_is_lost
         self.echo = EchoGate()
         self._orders: asyncio.Queue[Order] = asyncio.Queue()
         self._waiting_bytes = 0
@@ -136,6 +142,8 @@ class Hearing:
         size = _PIECE_MS * self._format.bytes_per_ms
         for start in range(0, len(audio), size):
             windows = await self._models.pool.detect(self._ear.hear, audio[start : start + size])
+            for key in self._ear.keys_pressed():
+                self._perform(self._session.key_pressed(key, int(time.time())))
             for window in windows:
                 if self._detector is not None and self._detector.undecided:
                     await self._judge(self._detector)
@@ -284,6 +292,10 @@ class Hearing:
         if speculation is not None and speculation.utterance is not utterance:
             speculation.task.cancel()
             speculation = None
+        if self._next_is_lost():
+            message = f"Input transcription failed for item '{order.item_id}'."
+            self._perform(self._session.transcript_failed(order.item_id, "DeploymentNotFound", message))
+            return
         await self._begin_finishing(self._finish(order, utterance, speculation), utterance)
 
     async def _begin_finishing(self, finish: Coroutine[Any, Any, None], utterance: Utterance | None) -> None:

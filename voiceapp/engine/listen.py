@@ -18,6 +18,7 @@ from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.pcm import from_float, level_dbfs, to_float
 from voiceapp.engine.detect import RATE_HZ, WINDOW_SAMPLES, Detector, DetectorModel
+from voiceapp.engine.dtmf import KeyDetector
 from voiceapp.engine.turns import WINDOW_MS
 
 Samples = NDArray[np.float32]
@@ -56,6 +57,8 @@ class Ear:
         self._kept_from = 0
         self._windows: list[Window] = []
         self._heard = 0
+        self._key_detector = KeyDetector()
+        self._keys: list[str] = []
 
     @property
     def end_ms(self) -> int:
@@ -84,6 +87,11 @@ class Ear:
             self._windows.append(window)
             found.append(window)
         return found
+
+    def keys_pressed(self) -> list[str]:
+        """Return the telephone keys pressed since this was last asked."""
+        keys, self._keys = self._keys, []
+        return keys
 
     def samples(self, start_ms: int, end_ms: int) -> Samples:
         """Return what was heard in the given time as float32 at 16 kHz; forgotten audio is left out."""
@@ -136,6 +144,7 @@ class Ear:
         resampled = self._resampler.resample_chunk(samples, last=last)
         self._kept += from_float(resampled)
         self._pending = np.concatenate((self._pending, resampled))
+        self._keys += self._key_detector.feed(resampled)
 
 
 def _resampler(audio_format: AudioFormat) -> soxr.ResampleStream:

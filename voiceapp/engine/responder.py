@@ -78,6 +78,7 @@ class Responder:
         """Obey ``response.create``; raise ``ProtocolError`` where it is wrong or comes too early."""
         wanted = RESPONSE(wanted, "response")
         shape = self._shape(wanted)
+        self._check(wanted, shape)
         if shape.in_conversation and self._main is not None:
             raise checks.refuse(
                 "conversation_already_has_active_response",
@@ -90,6 +91,23 @@ class Responder:
                 "rate_limit_exceeded", f"At most {_MOST_AT_ONCE} responses may run at once.", None
             )
         self._start(shape, wanted)
+
+    def _check(self, wanted: Object, shape: ReplyShape) -> None:
+        """Refuse what contradicts the session's tools or the voice that was heard already."""
+        choice, tools = wanted.get("tool_choice"), wanted.get("tools", self._config["tools"])
+        if isinstance(choice, dict) and choice["name"] not in [tool["name"] for tool in tools]:
+            raise checks.refuse(
+                "invalid_value",
+                f"Tool choice '{choice['name']}' not found in 'tools' parameter.",
+                "response.tool_choice",
+            )
+        other_voice = shape.voice != self._config["audio"]["output"]["voice"]
+        if other_voice and shape.in_conversation and self._conversation.has_spoken():
+            raise checks.refuse(
+                "cannot_update_voice",
+                "Cannot update a conversation's voice if assistant audio is present.",
+                "response.audio.output.voice",
+            )
 
     def answer_turn(self) -> None:
         """Answer what the user just said, now or after the response that is still running."""
@@ -166,6 +184,7 @@ class Responder:
                 for tool in wanted.get("tools", config["tools"])
             ),
             tool_choice=choice["name"] if isinstance(choice, dict) else choice,
+            several_calls=wanted.get("parallel_tool_calls", config.get("parallel_tool_calls", True)),
             max_tokens=shape.max_tokens,
             spoken=shape.speaking is not None,
         )

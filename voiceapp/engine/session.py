@@ -22,7 +22,7 @@ from voiceapp.engine.actions import (
     Speaking,
     Transcribe,
 )
-from voiceapp.engine.buffer import InputBuffer
+from voiceapp.engine.buffer import MOST_BYTES, InputBuffer
 from voiceapp.engine.items import Conversation, Item, whole_samples
 from voiceapp.engine.responder import Responder
 from voiceapp.engine.session_config import NOT_IN_A_CONVERSATION, Kind, SessionConfig
@@ -166,6 +166,12 @@ class EngineSession:
     # -- input audio ------------------------------------------------------------------------------------
 
     def _append(self, audio: bytes) -> None:
+        if len(audio) > MOST_BYTES:
+            raise checks.refuse(
+                "string_above_max_length",
+                f"Invalid 'audio': string too long. Expected at most {MOST_BYTES} bytes of audio.",
+                "audio",
+            )
         whole_samples(audio, "audio", self._config.input_format)
         self._buffer.append(audio)
         self._out.append(Hear(audio))
@@ -200,6 +206,12 @@ class EngineSession:
         turns = self._config.turns
         if turns is not None and self._turn_item_id is None:
             self._buffer.forget(until_ms - turns.prefix_padding_ms - _SPARE_MS)
+
+    def key_pressed(self, key: str, received_at: int) -> list[Action]:
+        """A telephone key was heard; ``received_at`` is in seconds since 1970."""
+        # Alone among the service's events it has no id.
+        self._out.append(Send(ev.InputAudioBufferDtmfEventReceived(event=key, received_at=received_at)))
+        return self._take()
 
     def speech_started(self, audio_start_ms: int, detected_ms: int) -> list[Action]:
         """The user began to speak; ignored where the buffer was emptied since."""

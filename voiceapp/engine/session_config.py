@@ -183,6 +183,10 @@ class SessionConfig:
     def __getitem__(self, name: str) -> Any:
         return self._session[name]
 
+    def get(self, name: str, default: Any) -> Any:
+        """Return a setting that the client may never have mentioned."""
+        return self._session.get(name, default)
+
 
 def _conversation(session_id: str, model: str, expires_at: int) -> Object:
     # The order of keys is the service's own.

@@ -17,6 +17,7 @@ from typing import Final
 from voiceapp.text import numbers, repertoire, tool_talk
 from voiceapp.text.product import ProductGuide
 from voiceapp.text.provider import Delta, Finished, ReplyRequest, Said, TextDelta
+from voiceapp.text.several_calls import match_several
 from voiceapp.text.tool_matching import Match, match_tool
 
 _MOST_COUNTED: Final = 100
@@ -86,12 +87,12 @@ class Brain:
         turn = _turn(request, self._clock())
         fresh = tool_talk.fresh_results(request)
         if not fresh:
-            match = _wanted_tool(turn)
-            if isinstance(match, Match):
-                yield from tool_talk.call(match, request)
+            wanted = _wanted_tools(turn)
+            if isinstance(wanted, list):
+                yield from tool_talk.calls(wanted, request)
                 yield Finished()
                 return
-            text = match or self._answer(turn)
+            text = wanted or self._answer(turn)
         else:
             text = tool_talk.tell_results(fresh, request)
         for piece in re.findall(r"\S+\s*", _brief(text, request.instructions)):
@@ -154,23 +155,28 @@ def _spoken_command(instructions: str, turn: _Turn) -> str | None:
 # -- tools ----------------------------------------------------------------------------------------------
 
 
-def _wanted_tool(turn: _Turn) -> Match | str | None:
-    """Return the call to make, a question for what is missing, or ``None``."""
+def _wanted_tools(turn: _Turn) -> list[Match] | str | None:
+    """Return the calls to make, a question for what is missing, or ``None``."""
     request = turn.request
     tools, choice = request.tools, request.tool_choice
     if choice == "none" or not tools:
         return None
     if choice not in ("auto", "required"):
         tools = tuple(tool for tool in tools if tool.name == choice)
-    match = match_tool(_with_question(turn), tools, turn.now.date())
-    if match is None or choice != "auto":
-        return match
+    text, today = _with_question(turn), turn.now.date()
+    if request.several_calls and (several := match_several(text, tools, today)):
+        return several
+    match = match_tool(text, tools, today)
+    if match is None:
+        return None
+    if choice != "auto":
+        return [match]
     if not match.fits or not turn.text:
         return None
     if match.missing:
         missing = tool_talk.spoken_name(match.missing[0])
         return f"I can do that, but I need to know one more thing. What is the {missing}?"
-    return match
+    return [match]
 
 
 def _with_question(turn: _Turn) -> str:

@@ -83,6 +83,8 @@ class ChatProvider:
                 }
                 for tool in request.tools
             ]
+            if not request.several_calls:
+                arguments["parallel_tool_calls"] = False
             choice = request.tool_choice
             arguments["tool_choice"] = (
                 choice

@@ -53,13 +53,15 @@ class ReplyRequest:
     """Everything that a reply may depend on.
 
     ``tool_choice`` is ``auto``, ``none``, ``required`` or the name of the one tool to call.
-    ``max_tokens`` is ``None`` where there is no limit. ``spoken`` says that the reply will be read aloud.
+    ``several_calls`` lets a reply call more than one. ``max_tokens`` is ``None`` where there is no limit.
+    ``spoken`` says that the reply will be read aloud.
     """
 
     instructions: str
     history: tuple[HistoryItem, ...]
     tools: tuple[Tool, ...] = ()
     tool_choice: str = "auto"
+    several_calls: bool = True
     max_tokens: int | None = None
     spoken: bool = True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from voiceapp.text.provider import (
@@ -32,18 +32,19 @@ def fresh_results(request: ReplyRequest) -> list[Returned]:
     return fresh[::-1]
 
 
-def call(match: Match, request: ReplyRequest) -> Iterator[Delta]:
-    """Yield a call whose arguments are valid for the tool, in pieces."""
-    properties = match.tool.parameters.get("properties", {})
-    arguments = dict(match.arguments)
-    for name in match.missing:
-        arguments[name] = placeholder(properties.get(name, {}))
-    number = sum(isinstance(item, Called) for item in request.history)
-    yield CallStarted(0, f"call_{number}", match.tool.name)
-    text = json.dumps(arguments)
-    for start in range(0, len(text), _ARGUMENT_PIECE):
-        yield CallArguments(0, text[start : start + _ARGUMENT_PIECE])
-    yield CallFinished(0)
+def calls(matches: Sequence[Match], request: ReplyRequest) -> Iterator[Delta]:
+    """Yield calls whose arguments are valid for their tools, in pieces, one call after the other."""
+    before = sum(isinstance(item, Called) for item in request.history)
+    for index, match in enumerate(matches):
+        properties = match.tool.parameters.get("properties", {})
+        arguments = dict(match.arguments)
+        for name in match.missing:
+            arguments[name] = placeholder(properties.get(name, {}))
+        yield CallStarted(index, f"call_{before + index}", match.tool.name)
+        text = json.dumps(arguments)
+        for start in range(0, len(text), _ARGUMENT_PIECE):
+            yield CallArguments(index, text[start : start + _ARGUMENT_PIECE])
+        yield CallFinished(index)
 
 
 def tell_results(results: list[Returned], request: ReplyRequest) -> str:
