@@ -105,8 +105,7 @@ def measure(say: Callable[[str], None], *, sessions: int, rounds: int, search: b
 def _steady(
     say: Callable[[str], None], crowds: Crowds, relays: list[Relay], sessions: int, rounds: int
 ) -> dict[str, dict[str, list[float]]]:
-    """Load the relays in turn, in short pieces and with all sessions open, so that the machine's moods
-    meet both alike."""
+    """Load the relays in turn and in short pieces, so that the machine's moods meet both alike."""
     found: dict[str, dict[str, list[float]]] = {
         relay.name: {"cpu_us": [], "p50_ms": [], "p99_ms": [], "mb": []} for relay in relays
     }
