@@ -55,7 +55,26 @@ def test_a_cut_waits_for_the_pages_last_report_but_not_for_ever() -> None:
     assert track.settle_at_ms == CUT_SETTLE_MS
     playback.report("a", 440, final=True)
     assert playback.settle(track, 100) == 440
-    assert playback.unsettled() == []
+    assert playback.settling == []
+
+
+def test_what_was_heard_is_forgotten_but_not_the_numbers() -> None:
+    playback = Playback()
+    for n in range(1000):
+        track = received(playback, f"item_{n}", 100, now=n * 1000)
+        assert track.index == n
+        playback.report(f"item_{n}", 100, final=True)
+        assert len(playback.tracks) <= 2
+
+
+def test_a_page_that_never_reports_plays_one_after_the_other_even_when_the_first_is_forgotten() -> None:
+    playback = Playback()
+    received(playback, "a", 1000, now=0)
+    received(playback, "b", 1000, now=10)
+    received(playback, "c", 1000, now=1500)
+    # a played to 1000, b to 2000, and c from then on.
+    cuts = playback.begin_cut(2300)
+    assert [(track.item_id, playback.settle(track, 2300)) for track in cuts] == [("c", 300)]
 
 
 def test_nothing_more_of_a_cut_response_is_received() -> None:

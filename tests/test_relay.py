@@ -788,6 +788,23 @@ async def test_an_answer_that_a_lost_service_owed_is_asked_for_again(talking: Ta
         await upstream.expect("response.create")
 
 
+async def test_what_is_typed_while_the_service_is_dialled_again_is_kept(talking: Talk) -> None:
+    async with talking() as (page, upstream):
+        await upstream.drop()
+        await page.until("notice")
+        content = [{"type": "input_text", "text": "are you back?"}]
+        await page.send(
+            {
+                "type": "conversation.item.create",
+                "item": {"type": "message", "role": "user", "content": content},
+            }
+        )
+        await page.send({"type": "response.create"})
+        assert (await upstream.expect("conversation.item.create"))["item"]["content"] == content
+        await upstream.expect("response.create")
+        assert len(upstream.sent_to_me("response.create")) == 1
+
+
 async def test_speech_while_the_service_is_dialled_again_is_kept(talking: Talk) -> None:
     async with talking() as (page, upstream):
         await upstream.drop()

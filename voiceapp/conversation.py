@@ -36,6 +36,10 @@ _SETTLED_HERE = frozenset({
 """Errors that concern only the relay: it queues, has nothing to cancel, or dials again."""
 
 
+MAX_HELD = 32
+"""Events of the page that are kept while there is no service to take them."""
+
+
 @dataclass
 class Conversation:
     """All state of one conversation between a page and a service."""
@@ -61,6 +65,7 @@ class Conversation:
         self.latency_ms: dict[str, int] = {}
         self.restoring: set[str] = set()
         self.owes_response = False
+        self.held: list[Event | UnknownEvent] = []
 
     # -- from the service ---------------------------------------------------------------------------
 
@@ -103,7 +108,13 @@ class Conversation:
             FormatsAgreed(self.input_format, self.output_format),
             to_browser(session_config.without_instructions(codec.to_fields(event))),
             *self._ask_again(),
+            *self._release_held(now),
         ]
+
+    def _release_held(self, now: float) -> list[Action]:
+        """Do what the page asked for while there was no service."""
+        held, self.held = self.held, []
+        return [action for event in held for action in self.receive_client(event, now)]
 
     def _ask_again(self) -> list[Action]:
         """Ask a new connection for the answer that the lost one still owed."""
@@ -262,6 +273,11 @@ class Conversation:
         """Take one Realtime client event of the page."""
         if told := self.typed.refusal(event):
             return [self._refuse(*told, _event_id(event))]
+        if not self.ready:
+            if len(self.held) >= MAX_HELD:
+                return [self._refuse("not_ready", "The voice service is not there yet.", _event_id(event))]
+            self.held.append(event)
+            return []
         match event:
             case events.OutputAudioBufferClear():
                 return [*self._send(self.sequencer.cancel()), *self.speaker.cut(now)]

@@ -28,6 +28,7 @@ class Track:
     reported_ms: float | None = None
     complete: bool = False
     drained: bool = False
+    announced: bool = False
     settle_at_ms: float | None = None
     cut_ms: int | None = None
 
@@ -39,10 +40,17 @@ class Track:
 
 @dataclass(slots=True)
 class Playback:
-    """All tracks of a session, in the order in which the page plays them."""
+    """The tracks of a session that are not over, in the order in which the page plays them."""
 
     tracks: dict[str, Track] = field(default_factory=dict)
+    settling: list[Track] = field(default_factory=list)
+    """The cuts that wait for the page's last report."""
     dropped_responses: set[str] = field(default_factory=set)
+    latest_response_id: str = ""
+    """The response whose audio came last."""
+    _count: int = 0
+    _reports: bool = False
+    _free_at_ms: float = 0.0
 
     def receive(
         self, item_id: str, content_index: int, response_id: str, audio_ms: float, now: float
@@ -52,8 +60,11 @@ class Playback:
             return None
         track = self.tracks.get(item_id)
         if track is None:
-            track = Track(len(self.tracks), item_id, content_index, response_id, first_ms=now)
+            self._forget_heard(now)
+            track = Track(self._count, item_id, content_index, response_id, first_ms=now)
+            self._count += 1
             self.tracks[item_id] = track
+            self.latest_response_id = response_id
         if track.cutting:
             return None
         track.received_ms += audio_ms
@@ -72,6 +83,7 @@ class Playback:
         track = self.tracks.get(item_id)
         if track is None or track.drained or track.cut_ms is not None:
             return None
+        self._reports = True
         # A page cannot have played what it never received, and playing does not go backwards.
         track.reported_ms = min(max(played_ms, track.reported_ms or 0.0, 0.0), track.received_ms)
         if final and not track.cutting and self._all_heard(track, track.reported_ms):
@@ -82,7 +94,7 @@ class Playback:
         """Return how much of a track has been heard, in milliseconds."""
         if track.reported_ms is not None:
             return track.reported_ms
-        if any(other.reported_ms is not None for other in self.tracks.values()):
+        if self._reports:
             return 0.0
         return min(max(now - self._expected_start(track), 0.0), track.received_ms)
 
@@ -96,17 +108,22 @@ class Playback:
         for track in stopped:
             track.settle_at_ms = now + CUT_SETTLE_MS
             self.dropped_responses.add(track.response_id)
+        self.settling += stopped
         return stopped
 
     def settle(self, track: Track, now: float) -> int:
         """Fix a cut where the speaker stopped; return that position in whole milliseconds."""
         track.cut_ms = int(min(self.heard_ms(track, now), track.received_ms))
         track.settle_at_ms = None
+        self.settling.remove(track)
         return track.cut_ms
 
-    def unsettled(self) -> list[Track]:
-        """Return the cuts that wait for the page's last report."""
-        return [track for track in self.tracks.values() if track.settle_at_ms is not None]
+    def _forget_heard(self, now: float) -> None:
+        """Drop what is over: an hour's talk has a thousand tracks, and one or two of them matter."""
+        for track in [track for track in self.tracks.values() if self._over(track, now)]:
+            if track.settle_at_ms is None:
+                self._free_at_ms = max(self._free_at_ms, self._expected_start(track) + track.received_ms)
+                del self.tracks[track.item_id]
 
     def _over(self, track: Track, now: float) -> bool:
         if track.drained or track.cutting:
@@ -119,7 +136,7 @@ class Playback:
 
     def _expected_start(self, track: Track) -> float:
         """When a page that does not report would have begun this track: after those before it."""
-        end = 0.0
+        end = self._free_at_ms
         for other in self.tracks.values():
             start = max(end, other.first_ms)
             if other is track:

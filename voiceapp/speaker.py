@@ -32,7 +32,6 @@ class Speaker:
     items: Items
     own: OwnEvents
     playback: Playback = field(default_factory=Playback)
-    announced: set[str] = field(default_factory=set)
 
     def play(
         self, event: events.ResponseOutputAudioDelta, audio_format: AudioFormat, now: float
@@ -43,9 +42,9 @@ class Speaker:
         if track is None:
             return []
         samples = SendAudio(track.index, event.item_id, event.delta)
-        if track.item_id in self.announced:
+        if track.announced:
             return [samples]
-        self.announced.add(track.item_id)
+        track.announced = True
         announcement = {
             "type": "audio.item",
             "index": track.index,
@@ -63,7 +62,7 @@ class Speaker:
 
     def complete_all(self) -> list[Action]:
         """No more audio will come of any item: the connection is gone."""
-        return [action for item_id in self.playback.tracks for action in self.complete(item_id)]
+        return [action for item_id in list(self.playback.tracks) for action in self.complete(item_id)]
 
     def is_cut(self, item_id: str, response_id: str) -> bool:
         """Whether nothing more of an item or its response is to be shown or heard."""
@@ -72,7 +71,7 @@ class Speaker:
 
     def began(self, response_id: str) -> bool:
         """Whether any audio of a response has come."""
-        return any(track.response_id == response_id for track in self.playback.tracks.values())
+        return response_id == self.playback.latest_response_id
 
     def cut(self, now: float) -> list[Action]:
         """Stop what is playing and what is queued."""
@@ -99,18 +98,18 @@ class Speaker:
 
     def tick(self, now: float) -> list[Action]:
         """Settle the cuts that have waited long enough."""
-        due = [track for track in self.playback.unsettled() if (track.settle_at_ms or 0.0) <= now]
+        due = [track for track in self.playback.settling if (track.settle_at_ms or 0.0) <= now]
         return [action for track in due for action in self._settle(track, now)]
 
     def finish(self, now: float) -> list[Action]:
         """The session ends: what was not heard is cut, though nobody need be told."""
         self.playback.begin_cut(now)
-        settled = [action for track in self.playback.unsettled() for action in self._settle(track, now)]
+        settled = [action for track in list(self.playback.settling) for action in self._settle(track, now)]
         return [action for action in settled if not isinstance(action, SendUpstream | SendBrowser)]
 
     def deadlines(self) -> list[float]:
         """Return when cuts are due to be settled."""
-        return [track.settle_at_ms for track in self.playback.unsettled() if track.settle_at_ms is not None]
+        return [track.settle_at_ms for track in self.playback.settling if track.settle_at_ms is not None]
 
     def _settle(self, track: Track, now: float) -> list[Action]:
         cut_ms = self.playback.settle(track, now)

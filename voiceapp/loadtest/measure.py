@@ -21,6 +21,8 @@ from urllib.parse import urlsplit
 LIMIT_MS = 10.0
 """A relay is full when the slowest percent of frames takes longer than this there and back."""
 STEP_S = 3.0
+PIECES = 3
+"""Short pieces in each round of the steady comparison."""
 SETTLE_S = 1.0
 GROWTH = 1.12
 SETTLE_MOST_S = 60.0
@@ -103,27 +105,30 @@ def measure(say: Callable[[str], None], *, sessions: int, rounds: int, search: b
 def _steady(
     say: Callable[[str], None], crowds: Crowds, relays: list[Relay], sessions: int, rounds: int
 ) -> dict[str, dict[str, list[float]]]:
+    """Load the relays in turn and in short pieces, so that the machine's moods meet both alike."""
     found: dict[str, dict[str, list[float]]] = {
         relay.name: {"cpu_us": [], "p50_ms": [], "p99_ms": [], "mb": []} for relay in relays
     }
-    for turn in range(rounds):
+    for relay in relays:
+        before_mb = relay.rss_mb()
+        crowds.ask(relay, "grow", size=sessions)
+        crowds.ask(relay, "talk", seconds=2 * STEP_S, counting=False)
+        found[relay.name]["mb"].append((relay.rss_mb() - before_mb) / sessions)
+    for turn in range(rounds * PIECES):
         for relay in relays if turn % 2 == 0 else relays[::-1]:
-            before_mb = relay.rss_mb()
-            crowds.ask(relay, "grow", size=sessions)
-            crowds.ask(relay, "talk", seconds=SETTLE_S, counting=False)
             before = relay.cpu_s()
-            result = crowds.ask(relay, "talk", seconds=2 * STEP_S, counting=True)
+            result = crowds.ask(relay, "talk", seconds=STEP_S, counting=True)
             figures = found[relay.name]
             figures["cpu_us"].append(1e6 * (relay.cpu_s() - before) / result["frames"])
             figures["p50_ms"].append(result["p50_ms"])
             figures["p99_ms"].append(result["p99_ms"])
-            figures["mb"].append((relay.rss_mb() - before_mb) / sessions)
-            crowds.ask(relay, "leave")
-            relay.settle()
             say(
                 f"{relay.name}: {sessions} sessions, {figures['cpu_us'][-1]:.1f} µs CPU per frame, "
                 f"p99 {result['p99_ms']:.2f} ms"
             )
+    for relay in relays:
+        crowds.ask(relay, "leave")
+        relay.settle()
     return found
 
 
@@ -173,7 +178,6 @@ def _compare(
         "cpu_us_per_frame": {name: round(median(steady[name]["cpu_us"]), 1) for name in steady},
         "p99_ms": {name: round(median(steady[name]["p99_ms"]), 2) for name in steady},
         "added_p99_ms": round(median(product["p99_ms"]) - median(bare["p99_ms"]), 2),
-        # The first growth counts: later ones find memory that the process already has.
         "mb_per_session": round(max(product["mb"]), 2),
     }
     if full:

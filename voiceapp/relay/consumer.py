@@ -45,9 +45,7 @@ FIRST_MESSAGE_S = 10.0
 CLOSE_S = 5.0
 """How long a page may take to read the last messages of a session."""
 
-SIGNED_OUT, NOT_FOUND, TOO_MANY, BAD_START, SLOW, STOPPING, REPLACED = (
-    4001, 4004, 4009, 4010, 4014, 4015, 4017,
-)  # fmt: skip
+SIGNED_OUT, NOT_FOUND, TOO_MANY, BAD_START, STOPPING = 4001, 4004, 4009, 4010, 4015
 
 
 class _Start(msgspec.Struct, kw_only=True):
@@ -139,6 +137,7 @@ class _Page:
         self._receive = receive
         self._send = send
         self.config: VoiceConfig = settings.VOICE
+        self._released: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
 
     async def serve(self) -> None:
         login = await login_of(self.scope)
@@ -149,12 +148,11 @@ class _Page:
             return
         start = asyncio.get_running_loop().create_task
         sender, listener = start(self._deliver(session)), start(self._listen(session))
-        watcher = start(self._watch(session))
-        tasks = {sender, listener, watcher}
+        tasks: set[asyncio.Future[Any]] = {sender, listener, self._released}
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if watcher in done:
-                await self._farewell(session, sender, *watcher.result())
+            if self._released in done:
+                await self._farewell(session, sender, *self._released.result())
             elif listener in done:
                 listener.result()
         except asyncio.CancelledError:
@@ -258,20 +256,10 @@ class _Page:
             else:
                 self._text(session, message.get("text") or "")
 
-    async def _watch(self, session: LiveSession) -> tuple[int, str]:
-        """Wait until this socket is to be closed; return the close code and the reason."""
-        finished = asyncio.ensure_future(session.finished.wait())
-        try:
-            while not finished.done():
-                await asyncio.wait({finished}, timeout=0.5)
-                if not session.attached_to(self):
-                    return REPLACED, "replaced"
-                if session.stalled:
-                    return SLOW, "slow_page"
-        finally:
-            finished.cancel()
-        ending = session.ending or Ending.FAULT
-        return ending.close_code, ending.reason
+    def release(self, close_code: int, reason: str) -> None:
+        """The session lets this socket go."""
+        if not self._released.done():
+            self._released.set_result((close_code, reason))
 
     async def _farewell(
         self, session: LiveSession, sender: asyncio.Task[None], code: int, reason: str

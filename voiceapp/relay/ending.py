@@ -32,3 +32,9 @@ class Ending(Enum):
     def words(self) -> str:
         """A sentence for the person at the page."""
         return self.value[2]
+
+
+REPLACED = (4017, "replaced")
+"""Close code and reason where another socket of the same page took the session over."""
+SLOW = (4014, "slow_page")
+"""Close code and reason where a page does not read."""

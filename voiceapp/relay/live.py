@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -25,7 +25,7 @@ from voiceapp.errors import AudioFormatError, ToolError, VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
-from voiceapp.relay.ending import Ending
+from voiceapp.relay.ending import REPLACED, SLOW, Ending
 from voiceapp.relay.line import Line
 from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.target import Target
@@ -49,6 +49,13 @@ STALL_S = 10.0
 
 class _Ended(Exception):
     """Leaves the task group once the session is to end."""
+
+
+class Page(Protocol):
+    """One socket of the page, as the session sees it."""
+
+    def release(self, close_code: int, reason: str) -> None:
+        """Close the socket once the page has read what is due."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ class LiveSession:
         self._announced = False
         self._heard_at = self._detached_at = self._started
         self._flowing_at = self._started
-        self._page: object | None = None
+        self._page: Page | None = None
         self._ending: asyncio.Future[Ending] = self._loop.create_future()
         self._group: asyncio.TaskGroup
         self.finished = asyncio.Event()
@@ -163,6 +170,8 @@ class LiveSession:
             logger.error("session %s could not be closed in order (%s)", self.id, error.code)
         finally:
             self.finished.set()
+            if self._page is not None:
+                self._page.release(ending.close_code, ending.reason)
 
     def _farewell(self, ending: Ending) -> Object:
         cause = self._cause
@@ -178,6 +187,8 @@ class LiveSession:
             await asyncio.sleep(TICK_S)
             self.perform(self.conversation.tick(self.now()))
             now = self._loop.time()
+            if self._page is not None and self.stalled:
+                self._page.release(*SLOW)
             if self._page is None and now - self._detached_at > self.config.grace_s:
                 self.end(Ending.PAGE_GONE)
             elif now - self._heard_at > self.config.idle_s:
@@ -244,13 +255,15 @@ class LiveSession:
 
     # -- the page -----------------------------------------------------------------------------------
 
-    def attach(self, page: object) -> None:
+    def attach(self, page: Page) -> None:
         """Let a page's socket take over."""
+        if self._page is not None:
+            self._page.release(*REPLACED)
         self._page = page
         self.alone.clear()
         self._heard_at = self._flowing_at = self._loop.time()
 
-    def resume(self, page: object, seq: int) -> Object:
+    def resume(self, page: Page, seq: int) -> Object:
         """Let a page come back that has everything up to ``seq``; return ``session.resumed`` for it."""
         self.attach(page)
         after, lost = self.outbox.rewind(seq)
@@ -263,7 +276,7 @@ class LiveSession:
             "frames": self.frames,
         }
 
-    def detach(self, page: object) -> None:
+    def detach(self, page: Page) -> None:
         """A page's socket is gone; the session waits for the next one."""
         if self._page is page:
             self._page = None
@@ -275,7 +288,7 @@ class LiveSession:
         """Whether a page's socket is there."""
         return self._page is not None
 
-    def attached_to(self, page: object) -> bool:
+    def attached_to(self, page: Page) -> bool:
         """Whether ``page`` is the one that this session talks to."""
         return self._page is page
 
