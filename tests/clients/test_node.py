@@ -24,3 +24,7 @@ def node() -> str:
 def test_openai(engine: Engine, spoken_question: Path, node: str, kind: str) -> None:
     told = hold_conversation([node, "openai_node.mjs", kind], engine, spoken_question)
     assert_conversation(told)
+
+
+def test_openai_agents(engine: Engine, spoken_question: Path, node: str) -> None:
+    assert_conversation(hold_conversation([node, "agents_node.mjs"], engine, spoken_question))
