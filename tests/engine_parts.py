@@ -116,6 +116,10 @@ class Client:
         """Send a client event; return the server's events."""
         return self.take(self.session.receive(codec.client_event({"type": kind, **fields})))
 
+    def of_kind(self, kind: str) -> list[dict[str, Any]]:
+        """Return the events so far of one type."""
+        return [event for event in self.events if event["type"] == kind]
+
     def update(self, **session: Any) -> list[dict[str, Any]]:
         """Send a ``session.update``."""
         return self.send("session.update", session={"type": "realtime", **session})

@@ -26,6 +26,7 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.pcm import level_dbfs
 from voiceapp.engine import models, thinking
 from voiceapp.engine.connection import Connection
+from voiceapp.engine.faults import FaultScript
 from voiceapp.engine.weights import ModelError
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.text.chat import ChatProvider
@@ -596,6 +597,7 @@ async def test_a_client_that_goes_while_it_is_written_to_is_no_failure(
         model="some-model",
         kind="realtime",
         preset=None,
+        faults=FaultScript(),
         may_close_1001=True,
     )
     async with asyncio.timeout(10):

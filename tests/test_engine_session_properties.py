@@ -15,6 +15,7 @@ from tests import contracts
 from tests.engine_parts import Client, quiet
 from voiceapp.engine.actions import Failed, Opened, Spoken, StartReply, Transcribe
 from voiceapp.engine.items import TimedWord
+from voiceapp.engine.transcripts import Segment
 from voiceapp.protocol.dialects import Dialect, Half, from_ga
 from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Finished, TextDelta
 
@@ -25,7 +26,7 @@ STEPS = st.sampled_from(
         "append", "commit", "clear", "speak", "stop", "words", "no_words", "say", "create", "create_text",
         "aside", "cancel", "cancel_other", "opened", "text", "audio", "audio", "call", "output", "finish",
         "fail", "truncate", "truncate_far", "delete", "retrieve", "duplicate", "push_to_talk", "hands_free",
-        "voice", "nonsense", "idle",
+        "voice", "nonsense", "idle", "key", "become", "aside_heard",
     ]
 )  # fmt: skip
 
@@ -71,7 +72,8 @@ class World:
         if wanted := self.pending(Transcribe):
             item_id = wanted[pick % len(wanted)].item_id
             self.client.take(self.client.session.transcript_delta(item_id, "what"))
-            self.client.take(self.client.session.transcript_final(item_id, "what is this"))
+            segments = [Segment("what is", 0, 200), Segment("this", 220, 300)]
+            self.client.take(self.client.session.transcript_final(item_id, "what is this", segments))
 
     def do_no_words(self, pick: int) -> None:
         if wanted := self.pending(Transcribe):
@@ -89,6 +91,17 @@ class World:
 
     def do_aside(self, pick: int) -> None:
         self.client.send("response.create", response={"conversation": "none", "input": []})
+
+    def do_aside_heard(self, pick: int) -> None:
+        part = {"type": "input_audio", "audio": AUDIO}
+        item = {"type": "message", "role": "user", "content": [part]}
+        self.client.send("response.create", response={"conversation": "none", "input": [item]})
+
+    def do_key(self, pick: int) -> None:
+        self.client.take(self.client.session.key_pressed("5", pick))
+
+    def do_become(self, pick: int) -> None:
+        self.client.send("session.update", session={"type": "transcription"})
 
     def do_cancel(self, pick: int) -> None:
         self.client.send("response.cancel")

@@ -6,13 +6,16 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema
 import pytest
 
+from tests.contracts import Realtime
 from tests.engine_parts import Client, error_of, kinds, loaded, quiet, recording, word_errors, words_of
 from tests.engine_server import GA, PREVIEW, EngineServer, connect, engine_server
 from voiceapp.engine.actions import Listen, StartReply
 from voiceapp.engine.listen import SEGMENT_MS
 from voiceapp.engine.transcripts import Segment
+from voiceapp.protocol.dialects import Dialect, Half, from_ga
 
 TRANSCRIPTION = "conversation.item.input_audio_transcription"
 GA_INTENT = "/openai/v1/realtime?intent=transcription"
@@ -192,7 +195,7 @@ async def test_the_preview_has_events_of_its_own(server: EngineServer, dialect: 
         preview = dialect == "preview"
         assert first["type"] == ("transcription_session.created" if preview else "session.created")
         assert first["session"]["input_audio_format"] == "pcm16"
-        assert first["session"]["object"] == "realtime.transcription_session"
+        assert first["session"].get("object") == ("realtime.transcription_session" if preview else None)
         await client.send(
             "transcription_session.update",
             session={
@@ -210,6 +213,21 @@ async def test_the_preview_has_events_of_its_own(server: EngineServer, dialect: 
         assert bool(client.of(f"{TRANSCRIPTION}.segment")) is not preview
         await client.send("session.update", session={"input_audio_format": "pcm16"})
         assert "realtime session update event" in (await client.until("error"))["error"]["message"]
+
+
+@pytest.mark.parametrize("transcription", [None, {"model": "mine"}])
+def test_the_contract_file_describes_what_comes(transcription: dict[str, str] | None) -> None:
+    contract = Realtime()
+    client = Client("transcription", kind_is_fixed=True)
+    client.send(
+        "session.update",
+        session={"type": "transcription", "audio": {"input": {"transcription": transcription}}},
+    )
+    item_id = heard_turn(client)
+    client.take(client.session.transcript_final(item_id, "One.", [Segment("One.", 0, 500)]))
+    for event in client.events:
+        for fields in from_ga(event, Dialect.CONTRACT, Half.SERVER):
+            jsonschema.validate(fields, contract.schema(fields["type"]))
 
 
 async def test_a_preview_conversation_refuses_to_become_one(server: EngineServer) -> None:

@@ -75,16 +75,16 @@ class Connection:
         model: str,
         kind: Kind,
         preset: dict[str, Any] | None,
-        faults: FaultScript,
         may_close_1001: bool,
+        faults: FaultScript | None = None,
     ) -> None:
         self._receive = receive
         self._send = send
         self._dialect = dialect
         self._provider = provider
         self._may_close_1001 = may_close_1001
-        self._faults = faults
-        self._life_s = faults.life_s or SESSION_MINUTES * 60
+        self._faults = faults or FaultScript()
+        self._life_s = self._faults.life_s or SESSION_MINUTES * 60
         self._session = EngineSession(
             session_id=new_id("sess"),
             conversation_id=new_id("conv"),
@@ -96,7 +96,7 @@ class Connection:
             # In the preview the address decides, in GA the first update may.
             kind_is_fixed=dialect is not Dialect.GA,
         )
-        self._hearing = Hearing(self._session, self._perform, self._prepare, faults.next_turn_is_lost)
+        self._hearing = Hearing(self._session, self._perform, self._prepare, self._faults.next_turn_is_lost)
         self._unsent: deque[bytes | Close] = deque()
         self._unsent_bytes = 0
         self._to_send = asyncio.Event()
@@ -114,7 +114,7 @@ class Connection:
                 self._tasks.create_task(self._send_all())
                 self._tasks.create_task(self._hear())
                 self._tasks.create_task(self._expire())
-                self._perform(self._session.open())
+                self._perform(self._session.open(name_conversation=self._dialect is Dialect.CONTRACT))
                 await self._receive_all()
         except* (_Ended, Dropped):
             pass

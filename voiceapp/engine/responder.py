@@ -67,6 +67,11 @@ class Responder:
         """Whether a response is writing to the conversation."""
         return self._main is not None
 
+    @property
+    def idle(self) -> bool:
+        """Whether no response is being made, in the conversation or beside it."""
+        return not self._replies
+
     def private_items(self) -> Iterator[Item]:
         """Yield the items that were given to single responses."""
         for reply in self._replies.values():

@@ -35,8 +35,8 @@ from voiceapp.text.provider import ReplyRequest
 
 # Silence kept in front of a turn that has not begun yet, beyond the padding that it will be given.
 _SPARE_MS: Final = 2_000
-_CLIENT_TYPES: Final = tuple(name for name in ev.CLIENT_EVENTS if name != "output_audio_buffer.clear")
-_TRANSCRIPTION_TYPES: Final = (
+CLIENT_TYPES: Final = tuple(name for name in ev.CLIENT_EVENTS if name != "output_audio_buffer.clear")
+TRANSCRIPTION_TYPES: Final = (
     "session.update", "input_audio_buffer.append", "input_audio_buffer.commit", "input_audio_buffer.clear",
     "conversation.item.retrieve", "conversation.item.delete",
 )  # fmt: skip
@@ -65,6 +65,7 @@ class EngineSession:
         if preset is not None:
             self._config.update(preset, audio_was_spoken=False, may_change_kind=False)
         self._kind_is_fixed = kind_is_fixed
+        self._conversation_id = conversation_id
         self._conversation = Conversation()
         self._new_id = new_id
         self._buffer = InputBuffer(self._config.input_format)
@@ -83,9 +84,12 @@ class EngineSession:
 
     # -- life -------------------------------------------------------------------------------------------
 
-    def open(self) -> list[Action]:
-        """Greet the client with ``session.created``."""
+    def open(self, *, name_conversation: bool = False) -> list[Action]:
+        """Greet the client with ``session.created``, and the conversation's id where that is customary."""
         self._emit(ev.SessionCreated, session=self._config.snapshot())
+        if name_conversation and self._config.converses:
+            named = {"id": self._conversation_id, "object": "realtime.conversation"}
+            self._emit(ev.ConversationCreated, conversation=named)
         self._out.append(Listen(self._config.input_format, self._config.turns))
         return self._take()
 
@@ -116,7 +120,7 @@ class EngineSession:
 
     def _receive(self, event: ev.Event | ev.UnknownEvent) -> None:
         kind = event.type if isinstance(event, ev.UnknownEvent) else event.type_name()
-        allowed = _CLIENT_TYPES if self._config.converses else _TRANSCRIPTION_TYPES
+        allowed = CLIENT_TYPES if self._config.converses else TRANSCRIPTION_TYPES
         if kind not in allowed and kind != "transcription_session.update":
             raise checks.invalid_value(kind, allowed, "type")
         match event:
@@ -149,7 +153,7 @@ class EngineSession:
 
     def _update(self, change: Object) -> None:
         before = (self._config.input_format, self._config.turns)
-        untouched = self._conversation.last_id is None and not self._responder.busy
+        untouched = self._conversation.last_id is None and self._responder.idle
         self._config.update(
             change,
             audio_was_spoken=self._conversation.has_spoken(),

@@ -65,6 +65,9 @@ GA_ONLY_EVENTS = frozenset(
 )
 """Server events that a preview service never sends."""
 
+CONTRACT_ONLY_EVENTS = frozenset({"conversation.created"})
+"""Server events that only the contract file's service sends."""
+
 _TRANSCRIPTION = {
     "session.update": "transcription_session.update",
     "session.created": "transcription_session.created",
@@ -186,19 +189,19 @@ def from_ga(fields: Object, target: Dialect, half: Half) -> list[Object]:
         return []
     session = fields.get("session")
     event = _convert_payload(fields, half, _session_to_preview, _response_to_preview, _item_to_preview)
-    if isinstance(session, dict) and session.get("type") == "transcription":
+    if _is_transcription(session):
         # The contract file has no event of its own for the session's beginning.
         if target is Dialect.PREVIEW or kind != "session.created":
             event["type"] = _TRANSCRIPTION.get(kind, kind)
     elif target is Dialect.PREVIEW:
         event["type"] = PREVIEW_NAMES.get(kind, kind)
-    if half is Half.SERVER and isinstance(session, dict) and session.get("type") != "transcription":
+    if half is Half.SERVER and isinstance(session, dict) and not _is_transcription(session):
         # Preview services state the sampling temperature, which GA no longer has.
         event["session"].setdefault("temperature", _PREVIEW_TEMPERATURE)
     if kind == "error" and isinstance(event.get("error"), dict):
         event["error"] = _error_to_preview(event["error"])
     if target is Dialect.CONTRACT:
-        event = _to_contract(event)
+        event = _to_contract(event, of_transcription=_is_transcription(session))
     return [event]
 
 
@@ -212,7 +215,19 @@ def _error_to_preview(error: Object) -> Object:
     return result
 
 
-def _to_contract(event: Object) -> Object:
+def _is_transcription(session: Any) -> bool:
+    return isinstance(session, dict) and session.get("type") == "transcription"
+
+
+def _to_contract(event: Object, *, of_transcription: bool) -> Object:
+    if of_transcription:
+        # Its first event is described for conversations only, and its transcription is never null.
+        session = dict(event["session"])
+        if event["type"] == "session.created":
+            session.pop("object", None)
+        if session.get("input_audio_transcription", ...) is None:
+            del session["input_audio_transcription"]
+        event = {**event, "session": session}
     if event["type"] == "input_audio_buffer.dtmf_event_received" and "event" in event:
         event = {**event, "digit": event["event"]}
         event.setdefault("event_id", f"event_dtmf_{event.get('received_at', 0)}")
