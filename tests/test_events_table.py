@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from openai.types.realtime import RealtimeServerEvent
+from pydantic import TypeAdapter
 
 from tests.contracts import Realtime
 from tests.engine_parts import Client, kinds, quiet
@@ -74,6 +77,13 @@ def transcription() -> list[dict[str, Any]]:
     last = client.of_kind("input_audio_buffer.committed")[-1]["item_id"]
     client.take(client.session.transcript_failed(last, "DeploymentNotFound", "It failed."))
     return client.events
+
+
+@pytest.mark.parametrize("make", [conversation, transcription])
+def test_the_openai_packages_own_types_take_every_event(make: Callable[[], list[dict[str, Any]]]) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
+    for event in make():
+        assert adapter.validate_python(event).type == event["type"]
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))

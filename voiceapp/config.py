@@ -57,9 +57,9 @@ SETTINGS: tuple[Setting, ...] = (
             "Key that opens the embedded engine. Empty: made on first run and kept in the data folder."),
     Setting("VOICEAPP_ENGINE_URL", "engine_url", str, "",
             "Address of the embedded engine, such as `ws://127.0.0.1:8000`. Empty: this very server."),
-    Setting("VOICEAPP_ENGINE_FAULTS", "engine_faults", bool, False,
-            "Clients of the embedded engine may order faults, such as `&faults=rate_limit@1`: for tests "
-            "and rehearsals."),
+    Setting("VOICEAPP_ENGINE_FAULTS", "engine_faults", str, "",
+            "`1`: clients of the embedded engine may order faults, such as `&faults=rate_limit@1`. A script "
+            "such as `expire@60`: every session has these. For tests and rehearsals."),
     Setting("VOICEAPP_TEXT_BASE_URL", "text_base_url", str, "",
             "Base URL of an OpenAI-compatible chat endpoint that thinks for the embedded engine, such as "
             "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
@@ -114,7 +114,7 @@ class VoiceConfig:
     data_dir: Path
     engine_api_key: str = field(repr=False)
     engine_url: str
-    engine_faults: bool
+    engine_faults: str
     text_base_url: str
     text_api_key: str = field(repr=False)
     text_model: str
