@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -26,6 +27,17 @@ KEY = os.environ["ENGINE_KEY"]
 RATE_HZ = 24_000
 TURN_S = 30
 errors: list[str] = []
+
+
+class ErrorsKept(logging.Handler):
+    """Keeps what the package only logs: an event that it could not take, say."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note a record."""
+        errors.append(self.format(record))
+
+
+logging.basicConfig(level=logging.ERROR, handlers=[ErrorsKept()])
 
 
 @function_tool
