@@ -10,6 +10,7 @@ const { ENGINE_HOST, ENGINE_KEY, SPEECH } = process.env;
 const url = `ws://${ENGINE_HOST}/openai/v1/realtime?model=any`;
 const calls = [];
 const errors = [];
+const kinds = new Set();
 const weather = tool({
   name: "get_weather",
   description: "Get the weather of a city",
@@ -29,6 +30,7 @@ async function inSession(modality, hold) {
   });
   session.on("transport_event", (event) => {
     const { isGeneric } = parseRealtimeEvent({ data: JSON.stringify(event) });
+    kinds.add(event.type);
     if (isGeneric) errors.push(`refused: ${JSON.stringify(event)}`);
   });
   session.on("error", ({ error }) => errors.push(JSON.stringify(error)));
@@ -85,5 +87,6 @@ await inSession("audio", async (session) => {
   });
   told.audio = { answer, bytes, heard: await listening };
 });
+if (!kinds.has("response.done")) errors.push("The package's view of the events was not seen.");
 console.log(JSON.stringify(told));
 process.exit(0);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,17 @@ URL = f"ws://{os.environ['ENGINE_HOST']}/openai/v1/realtime?model=any"
 TURN_S = 30
 calls: list[dict[str, str]] = []
 errors: list[str] = []
+
+
+class ErrorsKept(logging.Handler):
+    """Keeps what the package only logs: an event that it could not take, say."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note a record."""
+        errors.append(self.format(record))
+
+
+logging.basicConfig(level=logging.ERROR, handlers=[ErrorsKept()])
 
 
 @function_tool

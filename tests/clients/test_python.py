@@ -23,3 +23,9 @@ def python() -> str:
 def test_openai_agents(engine: Engine, spoken_question: Path, python: str) -> None:
     told = hold_conversation([python, "agents_python.py"], engine, spoken_question)
     assert_conversation(told)
+
+
+@pytest.mark.parametrize("kind", ["openai", "azure", "azure-preview"])
+def test_livekit(engine: Engine, spoken_question: Path, python: str, kind: str) -> None:
+    told = hold_conversation([python, "livekit_python.py", kind], engine, spoken_question)
+    assert_conversation(told)
