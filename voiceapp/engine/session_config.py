@@ -265,7 +265,7 @@ RESPONSE: Final = checks.fields(
     {
         "conversation": checks.one_of("auto", "none"),
         "output_modalities": checks.modalities,
-        "instructions": checks.text(),
+        "instructions": checks.nullable(checks.text()),
         "audio": checks.fields({"output": _OUTPUT}),
         "tools": checks.tools,
         "tool_choice": checks.tool_choice,
