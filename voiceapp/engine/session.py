@@ -17,6 +17,7 @@ from voiceapp.engine.actions import (
     ForgetTurn,
     Hear,
     Listen,
+    McpFact,
     ReplyFact,
     Send,
     Speaking,
@@ -90,6 +91,7 @@ class EngineSession:
         if name_conversation and self._config.converses:
             named = {"id": self._conversation_id, "object": "realtime.conversation"}
             self._emit(ev.ConversationCreated, conversation=named)
+        self._responder.list_tools()
         self._out.append(Listen(self._config.input_format, self._config.turns))
         return self._take()
 
@@ -166,6 +168,7 @@ class EngineSession:
                 self._turn_item_id = None
             self._out.append(Listen(*after))
         self._emit(ev.SessionUpdated, session=self._config.snapshot())
+        self._responder.list_tools()
 
     # -- input audio ------------------------------------------------------------------------------------
 
@@ -313,17 +316,13 @@ class EngineSession:
                 f"Error adding item: an item with id '{item.id}' already exists.",
                 "item.id",
             )
-        if item.kind == "function_call_output" and not self._conversation.knows_call(item.fields["call_id"]):
-            raise checks.refuse(
-                "invalid_tool_call_id",
-                f"Tool call ID '{item.fields['call_id']}' not found in conversation.",
-                "item.call_id",
-            )
+        self._responder.check_answer(item)
         wanted = event.previous_item_id if isinstance(event.previous_item_id, str) else None
         self._conversation.admit(item)
         self._conversation.insert(item, wanted)
         self._tell_of_item(item, self._conversation.previous_id(item.id))
         self._responder.transcribe_given(item)
+        self._responder.take_answer(item)
 
     def _tell_of_item(self, item: Item, previous: str | None) -> None:
         self._emit(ev.ConversationItemAdded, previous_item_id=previous, item=item.snapshot())
@@ -365,6 +364,11 @@ class EngineSession:
     def reply_brought(self, response_id: str, fact: ReplyFact) -> list[Action]:
         """The provider or the voice brought something; it is dropped where the response has ended."""
         self._responder.take(response_id, fact)
+        return self._take()
+
+    def mcp_brought(self, fact: McpFact) -> list[Action]:
+        """An MCP server answered, or did not."""
+        self._responder.take_mcp(fact)
         return self._take()
 
     # -- sending ----------------------------------------------------------------------------------------
