@@ -136,30 +136,19 @@ class Service:
     # -- whole scenes -------------------------------------------------------------------------------
 
     async def begin_answer(self, response: str = "resp_1", item: str = "item_a1") -> None:
+        """Begin an answer in the order in which Azure was recorded to."""
+        message = {"id": item, "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+        where = {"response_id": response, "output_index": 0}
         await self.send(
             {"type": "response.created", "response": {"id": response, "status": "in_progress", "output": []}},
+            {"type": "response.output_item.added", **where, "item": message},
+            {"type": "conversation.item.added", "previous_item_id": None, "item": message},
             {
-                "type": "response.output_item.added",
-                "response_id": response,
-                "output_index": 0,
-                "item": {
-                    "id": item,
-                    "type": "message",
-                    "role": "assistant",
-                    "status": "in_progress",
-                    "content": [],
-                },
-            },
-            {
-                "type": "conversation.item.added",
-                "previous_item_id": None,
-                "item": {
-                    "id": item,
-                    "type": "message",
-                    "role": "assistant",
-                    "status": "in_progress",
-                    "content": [],
-                },
+                "type": "response.content_part.added",
+                **where,
+                "item_id": item,
+                "content_index": 0,
+                "part": {"type": "audio", "transcript": ""},
             },
         )
 
@@ -188,6 +177,8 @@ class Service:
         }
         await self.send({"type": "response.output_audio.done", **where})
         await self.send({"type": "response.output_audio_transcript.done", "transcript": words, **where})
+        part = {"type": "audio", "transcript": words}
+        await self.send({"type": "response.content_part.done", "part": part, **where})
         if self.dialect is Dialect.GA:
             await self.send({"type": "conversation.item.done", "previous_item_id": None, "item": done})
         await self.send(

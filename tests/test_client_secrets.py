@@ -13,6 +13,7 @@ import websockets
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.test import Client
+from openai.types.realtime import ClientSecretCreateResponse
 
 from tests.engine_server import EngineServer, connect, engine_server
 from voiceapp.engine.client_secrets import ClientSecrets
@@ -44,6 +45,7 @@ def test_a_secret_has_a_life_and_a_session() -> None:
     assert abs(made["expires_at"] - time.time() - 120) <= 2
     assert made["session"]["audio"]["output"]["voice"] == "marin"
     assert (made["session"]["expires_at"], made["session"]["model"]) == (0, "some-model")
+    assert ClientSecretCreateResponse.model_validate(made, strict=True).value == made["value"]
     _, usual = ask({})
     assert abs(usual["expires_at"] - time.time() - 600) <= 2
     assert usual["value"] != made["value"]

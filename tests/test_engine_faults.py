@@ -27,7 +27,7 @@ def server() -> Iterator[EngineServer]:
 
 @pytest.fixture(autouse=True)
 def _faults_are_on(settings: Any) -> None:
-    settings.VOICE = dataclasses.replace(settings.VOICE, engine_faults=True)
+    settings.VOICE = dataclasses.replace(settings.VOICE, engine_faults="1")
 
 
 async def answer(client: RealtimeClient) -> dict[str, object]:
@@ -54,12 +54,19 @@ def test_a_script_that_says_nothing_is_refused(text: str) -> None:
 
 
 async def test_faults_are_ordered_only_where_they_are_allowed(server: EngineServer, settings: Any) -> None:
-    for allowed, text in ((False, "stall@1"), (True, "rain@1")):
+    for allowed, text in (("", "stall@1"), ("0", "stall@1"), ("1", "rain@1")):
         settings.VOICE = dataclasses.replace(settings.VOICE, engine_faults=allowed)
         with pytest.raises(websockets.InvalidStatus) as caught:
             async with connect(server, f"{GA}&faults={text}"):
                 pass
         assert caught.value.response.status_code == 400
+
+
+async def test_the_setting_may_order_faults_for_every_session(server: EngineServer, settings: Any) -> None:
+    settings.VOICE = dataclasses.replace(settings.VOICE, engine_faults="rate_limit@1")
+    for path, status in ((GA, "failed"), (f"{GA}&faults=rate_limit@2", "completed")):
+        async with connect(server, path) as client:
+            assert (await answer(client))["status"] == status
 
 
 async def test_a_rate_limit_fails_the_response_that_it_names(server: EngineServer) -> None:

@@ -672,6 +672,14 @@ def test_out_of_band_responses_leave_the_conversation_alone() -> None:
     assert bring(client, Finished())[-1]["type"] == "response.done"
 
 
+def test_a_response_without_instructions_of_its_own_has_the_sessions() -> None:
+    client = Client()
+    client.update(instructions="Be kind.")
+    client.say("Hello")
+    client.send("response.create", response={"instructions": None})
+    assert start_reply(client).request.instructions == "Be kind."
+
+
 def test_an_empty_input_is_an_empty_context() -> None:
     client = Client()
     client.say("forget me")

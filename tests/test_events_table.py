@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from openai.types.realtime import RealtimeServerEvent
+from pydantic import TypeAdapter
 
 from tests.contracts import Realtime
 from tests.engine_parts import Client, kinds, quiet
@@ -94,8 +97,16 @@ def mcp() -> list[dict[str, Any]]:
         for fact in call:
             client.take(client.session.reply_brought("resp_1", fact))
     client.take(client.session.mcp_brought(McpCalled("mcp_1", "Done.")))
-    client.take(client.session.mcp_brought(McpCalled("mcp_2", None, {"type": "http_error", "code": 500})))
+    error = {"type": "http_error", "code": 500, "message": "It is broken."}
+    client.take(client.session.mcp_brought(McpCalled("mcp_2", None, error)))
     return client.events
+
+
+@pytest.mark.parametrize("make", [conversation, transcription, mcp])
+def test_the_openai_packages_own_types_take_every_event(make: Callable[[], list[dict[str, Any]]]) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
+    for event in make():
+        assert adapter.validate_python(event).type == event["type"]
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))

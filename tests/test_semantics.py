@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engine_parts import loaded, quiet, recording
+from tests.engine_parts import in_format, loaded, quiet, recording
 from tests.engine_server import EngineServer, RealtimeClient, connect, engine_server
+from tests.test_dtmf import RATE, press
+from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.semantics import Ending, judge
 
 
@@ -112,3 +114,20 @@ async def test_a_finished_question_is_answered_sooner_than_an_unfinished_one(
     # Recordings end with a little silence of their own.
     assert finished < 700
     assert unfinished > 3000
+
+
+async def test_a_speech_with_pauses_is_divided_at_its_sentences(server: EngineServer) -> None:
+    # A key at the end tells when everything was heard.
+    end = in_format(press("#", 100), RATE, AudioFormat.PCM16) + quiet(100)
+    turns = {}
+    for detection in (
+        {"type": "server_vad"},
+        {"type": "semantic_vad", "eagerness": "medium"},
+        {"type": "semantic_vad", "eagerness": "low"},
+    ):
+        async with connect(server) as client:
+            await client.update(audio={"input": {"turn_detection": {**detection, "create_response": False}}})
+            await client.speak(recording("jfk") + quiet(8500) + end)
+            await client.until("input_audio_buffer.dtmf_event_received")
+            turns[detection.get("eagerness", "")] = len(client.of("input_audio_buffer.speech_stopped"))
+    assert turns["low"] <= turns["medium"] < turns[""]

@@ -57,9 +57,9 @@ SETTINGS: tuple[Setting, ...] = (
             "Key that opens the embedded engine. Empty: made on first run and kept in the data folder."),
     Setting("VOICEAPP_ENGINE_URL", "engine_url", str, "",
             "Address of the embedded engine, such as `ws://127.0.0.1:8000`. Empty: this very server."),
-    Setting("VOICEAPP_ENGINE_FAULTS", "engine_faults", bool, False,
-            "Clients of the embedded engine may order faults, such as `&faults=rate_limit@1`: for tests "
-            "and rehearsals."),
+    Setting("VOICEAPP_ENGINE_FAULTS", "engine_faults", str, "",
+            "`1`: clients of the embedded engine may order faults, such as `&faults=rate_limit@1`. A script "
+            "such as `expire@60`: every session has these. For tests and rehearsals."),
     Setting("VOICEAPP_ENGINE_MCP_PRIVATE", "engine_mcp_private", bool, False,
             "Clients of the embedded engine may name MCP servers on private addresses and over plain HTTP: "
             "never where strangers can reach the engine."),
@@ -117,7 +117,7 @@ class VoiceConfig:
     data_dir: Path
     engine_api_key: str = field(repr=False)
     engine_url: str
-    engine_faults: bool
+    engine_faults: str
     engine_mcp_private: bool
     text_base_url: str
     text_api_key: str = field(repr=False)

@@ -14,13 +14,13 @@ from typing import Any
 from voiceapp import page_events, session_config
 from voiceapp.actions import (
     Action,
-    FormatsAgreed,
     SaveResponse,
     SendBrowser,
     SendUpstream,
     notice,
     to_browser,
 )
+from voiceapp.agreement import Agreement
 from voiceapp.calls import FunctionCalls, PendingCall
 from voiceapp.config import AssistantConfig
 from voiceapp.items import Items
@@ -50,18 +50,14 @@ class Conversation:
     tools: list[Object] = field(default_factory=list)
     calls: FunctionCalls = field(default_factory=FunctionCalls)
     sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
-    ready: bool = False
 
     def __post_init__(self) -> None:
-        self.input_format = self.assistant.input_format
-        self.output_format = self.assistant.output_format
-        self.turn_detection = self.assistant.turn_detection
+        self.agreement = Agreement(self.assistant, self.transcription_model, self.tools)
         self.items = Items(captions=self.assistant.transcription is not None)
         self.typed, self.own = page_events.Typed(), OwnEvents(self.ids)
         self.speaker = Speaker(self.items, self.own)
         self.speech_stopped_ms: float | None = None
         self.speaking = False
-        self.expires_at: float | None = None
         self.latency_ms: dict[str, int] = {}
         self.restoring: set[str] = set()
         self.owes_response = False
@@ -79,33 +75,25 @@ class Conversation:
         return handler(self, event, text, now)
 
     def _audio(self, event: events.ResponseOutputAudioDelta, now: float) -> list[Action]:
-        actions = self.speaker.play(event, self.output_format, now)
+        actions = self.speaker.play(event, self.agreement.output_format, now)
         if self.speech_stopped_ms is not None and actions:
             self.latency_ms[event.response_id] = int(now - self.speech_stopped_ms)
             self.speech_stopped_ms = None
         return actions
 
     def _session_created(self, event: events.SessionCreated, text: str, now: float) -> list[Action]:
-        expires_at = event.session.get("expires_at")
-        self.expires_at = float(expires_at) if isinstance(expires_at, int | float) and expires_at else None
-        update = session_config.session_update(self.assistant, self.tools, self.transcription_model)
+        self.agreement.opened(event.session)
         history = session_config.history(list(self.items.by_id.values()))
         self.restoring = {str(create["item"]["id"]) for create in history}
         return [
             to_browser(session_config.without_instructions(codec.to_fields(event))),
-            self.own.send({"type": "session.update", "session": update}, "configure"),
+            self.own.send(self.agreement.wish(), "configure"),
             *(self.own.send(create, "history") for create in history),
         ]
 
     def _session_updated(self, event: events.SessionUpdated, text: str, now: float) -> list[Action]:
-        audio = event.session.get("audio") or {}
-        self.input_format = session_config.echoed_format(audio.get("input"), self.input_format)
-        self.output_format = session_config.echoed_format(audio.get("output"), self.output_format)
-        if "turn_detection" in (audio.get("input") or {}):
-            self.turn_detection = audio["input"]["turn_detection"]
-        self.ready = True
         return [
-            FormatsAgreed(self.input_format, self.output_format),
+            self.agreement.updated(event.session),
             to_browser(session_config.without_instructions(codec.to_fields(event))),
             *self._ask_again(),
             *self._release_held(now),
@@ -142,14 +130,11 @@ class Conversation:
         return [SendBrowser(text)]
 
     def _configuration_refused(self, event: events.Error) -> list[Action]:
-        detection = self.assistant.turn_detection or {}
-        if detection.get("type") == "semantic_vad":
-            self.assistant = session_config.with_server_vad(self.assistant)
-            update = session_config.session_update(self.assistant, self.tools, self.transcription_model)
+        if self.agreement.fall_back():
             return [
                 notice("semantic_vad_refused", "This service has no semantic turn detection; "
                        "silence ends a turn instead.", "warning"),
-                self.own.send({"type": "session.update", "session": update}, "configure"),
+                self.own.send(self.agreement.wish(), "configure"),
             ]  # fmt: skip
         told = f"The service refused the assistant's settings: {event.error.get('message', '')}"
         return [notice("configuration_refused", told, "error")]
@@ -257,7 +242,7 @@ class Conversation:
         self.speaking = True
         # One turn is spoken at a time; the item that it becomes is announced when it is over.
         self.items.speech_began = {event.item_id: now}
-        interrupts = (self.turn_detection or {}).get("interrupt_response") is not False
+        interrupts = (self.agreement.turn_detection or {}).get("interrupt_response") is not False
         return [SendBrowser(text), *(self.speaker.cut(now) if interrupts else [])]
 
     def _speech_stopped(
@@ -273,7 +258,7 @@ class Conversation:
         """Take one Realtime client event of the page."""
         if told := self.typed.refusal(event):
             return [self._refuse(*told, _event_id(event))]
-        if not self.ready:
+        if not self.agreement.ready:
             if len(self.held) >= MAX_HELD:
                 return [self._refuse("not_ready", "The voice service is not there yet.", _event_id(event))]
             self.held.append(event)
@@ -367,8 +352,8 @@ class Conversation:
             actions.append(SaveResponse(active, "failed", details, None, None, None))
         self.sequencer.reset()
         self.own.clear()
-        self.speaking = self.ready = False
-        self.expires_at = None
+        self.speaking = False
+        self.agreement.lost()
         return [*actions, *self.items.end_growing(now)]
 
     # -- small parts --------------------------------------------------------------------------------

@@ -119,9 +119,13 @@ def _read_wish(path: str, query: dict[str, str], preset: dict[str, Any] | None) 
 
 
 def _read_faults(query: dict[str, str]) -> FaultScript:
-    text = query.get("faults", "")
-    if text and not settings.VOICE.engine_faults:
-        raise _Refusal(400, "faults_disabled", "Faults can be ordered only with VOICEAPP_ENGINE_FAULTS=1.")
+    text, allowed = query.get("faults", ""), settings.VOICE.engine_faults
+    if allowed in ("", "0"):
+        if text:
+            message = "Faults can be ordered only with VOICEAPP_ENGINE_FAULTS=1."
+            raise _Refusal(400, "faults_disabled", message)
+    elif allowed != "1":
+        text = text or allowed
     try:
         return FaultScript.parse(text)
     except FaultScriptError as error:

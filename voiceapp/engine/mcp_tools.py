@@ -191,7 +191,7 @@ def _needs_approval(rule: Any, tool: McpTool) -> bool:
         if always is not None and _fits(always, tool, empty=True):
             return True
         return never is None or not _fits(never, tool, empty=False)
-    return rule != "never"
+    return bool(rule != "never")
 
 
 def _fits(wanted: Object, tool: McpTool, *, empty: bool) -> bool:

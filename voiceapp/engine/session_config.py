@@ -269,7 +269,7 @@ RESPONSE: Final = checks.fields(
     {
         "conversation": checks.one_of("auto", "none"),
         "output_modalities": checks.modalities,
-        "instructions": checks.text(),
+        "instructions": checks.nullable(checks.text()),
         "audio": checks.fields({"output": _OUTPUT}),
         "tools": tool_checks.tools,
         "tool_choice": tool_checks.tool_choice,

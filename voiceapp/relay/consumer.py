@@ -27,7 +27,8 @@ from voiceapp.protocol.events import Object
 from voiceapp.records import store
 from voiceapp.relay import target as targets
 from voiceapp.relay.ending import Ending
-from voiceapp.relay.live import Legs, LiveSession
+from voiceapp.relay.legs import Legs
+from voiceapp.relay.live import LiveSession
 from voiceapp.relay.login import Login, login_of
 from voiceapp.relay.registry import DRAIN_S, registry
 

@@ -79,7 +79,7 @@ class Line:
             try:
                 await self._dial()
                 error = await self._until_lost()
-                failures = 0 if self._owner.conversation.ready else failures
+                failures = 0 if self._owner.conversation.agreement.ready else failures
             except UpstreamError as refused:
                 error = refused
             began = self._upstream is not None
@@ -134,8 +134,8 @@ class Line:
 
     def _renewal_due(self) -> bool:
         conversation = self._owner.conversation
-        if conversation.expires_at is None or not conversation.ready:
+        if conversation.agreement.expires_at is None or not conversation.agreement.ready:
             return False
-        left = conversation.expires_at - time.time()
+        left = conversation.agreement.expires_at - time.time()
         quiet = conversation.quiet(self._owner.now())
         return left < RENEW_AT_LAST_S or (left < RENEW_BEFORE_S and quiet)

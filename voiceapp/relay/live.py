@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol
 
@@ -17,8 +16,6 @@ import msgspec
 
 from voiceapp import actions
 from voiceapp.actions import Action, notice, to_browser
-from voiceapp.audio.formats import AudioFormat
-from voiceapp.audio.resample import Transcoder
 from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.conversation import Conversation
 from voiceapp.errors import AudioFormatError, ToolError, VoiceAppError
@@ -26,6 +23,7 @@ from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
 from voiceapp.relay.ending import REPLACED, SLOW, Ending
+from voiceapp.relay.legs import Legs
 from voiceapp.relay.line import Line
 from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.target import Target
@@ -56,14 +54,6 @@ class Page(Protocol):
 
     def release(self, close_code: int, reason: str) -> None:
         """Close the socket once the page has read what is due."""
-
-
-@dataclass(frozen=True)
-class Legs:
-    """The audio formats of the page's leg, which the service's may differ from."""
-
-    input: AudioFormat
-    output: AudioFormat
 
 
 class LiveSession:
@@ -104,8 +94,6 @@ class LiveSession:
             if config.record_audio
             else None
         )
-        self._to_service: Transcoder | None = None
-        self._to_page: Transcoder | None = None
         self._early: deque[bytes] = deque()
         self._early_ms = 0.0
         self._line = Line(self.id, target, config, self)
@@ -220,9 +208,9 @@ class LiveSession:
             _told.add(event.type)
             logger.info("events of the unknown type %.100r are forwarded as they are", event.type)
         try:
-            was_ready = self.conversation.ready
+            was_ready = self.conversation.agreement.ready
             self.perform(self.conversation.receive_server(event, text, self.now()))
-            if self.conversation.ready and not was_ready:
+            if self.conversation.agreement.ready and not was_ready:
                 self._begin()
         except Exception:
             # This runs in the transport's callback, which would swallow it.
@@ -246,7 +234,7 @@ class LiveSession:
             "session_id": str(self.id),
             "assistant": {"slug": self.assistant.slug, "name": self.assistant.name},
             "audio": {"input": self.legs.input.to_ga(), "output": self.legs.output.to_ga()},
-            "turn_detection": self.conversation.turn_detection,
+            "turn_detection": self.conversation.agreement.turn_detection,
             "transcription": self.assistant.transcription is not None,
             "upstream": self.target.kind.value,
             "grace_ms": int(self.config.grace_s * 1000),
@@ -301,7 +289,7 @@ class LiveSession:
             raise AudioFormatError("16-bit audio must have an even number of bytes.", code="invalid_value")
         if self._recorder is not None:
             self._recorder.microphone(data, self.now())
-        if self.conversation.ready:
+        if self.conversation.agreement.ready:
             self._to_upstream(data)
             return
         self._early.append(data)
@@ -310,7 +298,7 @@ class LiveSession:
             self._early_ms -= self.legs.input.duration_ms(len(self._early.popleft()))
 
     def _to_upstream(self, data: bytes) -> None:
-        self._line.send_audio(self._to_service.feed(data) if self._to_service else data)
+        self._line.send_audio(self.legs.to_service(data))
 
     def client_event(self, event: Event | UnknownEvent) -> None:
         """Take a Realtime client event of the page."""
@@ -332,7 +320,7 @@ class LiveSession:
         for action in due:
             match action:
                 case actions.SendAudio():
-                    samples = self._to_page.feed(action.samples) if self._to_page else action.samples
+                    samples = self.legs.to_page(action.samples)
                     self._to_speaker(action.index, action.item_id, samples)
                 case actions.SendBrowser():
                     self.outbox.put_text(action.text)
@@ -347,10 +335,8 @@ class LiveSession:
         """Do what comes a few times in a turn, and not with every frame."""
         match action:
             case actions.EndAudio():
-                if self._to_page is not None:
-                    samples = self._to_page.feed(b"", last=True)
-                    self._to_page = Transcoder(self._to_page.source, self._to_page.target)
-                    self._to_speaker(action.index, action.item_id, samples)
+                if rest := self.legs.rest_to_page():
+                    self._to_speaker(action.index, action.item_id, rest)
             case actions.CutAudio():
                 if self._recorder is not None:
                     self._recorder.cut(action.item_id, action.played_ms)
@@ -382,21 +368,9 @@ class LiveSession:
             self._recorder.assistant(item_id, samples, self.now())
 
     def _agree(self, agreed: actions.FormatsAgreed) -> None:
-        wanted, given = self.legs, agreed
-        self._to_service = self._transcoder(self._to_service, wanted.input, given.input)
-        self._to_page = self._transcoder(self._to_page, given.output, wanted.output)
-        if (given.input, given.output) != (self.assistant.input_format, self.assistant.output_format):
+        self.legs.agree(agreed.input, agreed.output)
+        if (agreed.input, agreed.output) != (self.assistant.input_format, self.assistant.output_format):
             logger.warning("session %s: the service uses other audio formats than asked for", self.id)
-
-    @staticmethod
-    def _transcoder(
-        current: Transcoder | None, source: AudioFormat, target: AudioFormat
-    ) -> Transcoder | None:
-        if source is target:
-            return None
-        if current is not None and (current.source, current.target) == (source, target):
-            return current
-        return Transcoder(source, target)
 
     def _save(self, kept: actions.KeptItem | actions.SaveResponse | actions.SaveToolCall) -> None:
         kind, save = _RECORDS[type(kept)]
