@@ -100,6 +100,7 @@ class Connection:
             preset=preset,
             # In the preview the address decides, in GA the first update may.
             kind_is_fixed=dialect is not Dialect.GA,
+            has_mcp=dialect is not Dialect.PREVIEW,
         )
         self._hearing = Hearing(self._session, self._perform, self._prepare, self._faults.next_turn_is_lost)
         self._unsent: deque[bytes | Close] = deque()

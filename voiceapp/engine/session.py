@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from voiceapp.engine import checks
+from voiceapp.engine import checks, tool_checks
 from voiceapp.engine.actions import (
     Action,
     Close,
@@ -57,15 +57,18 @@ class EngineSession:
         kind: Kind = "realtime",
         kind_is_fixed: bool = False,
         preset: Object | None = None,
+        has_mcp: bool = True,
     ) -> None:
         """``kind_is_fixed``: no update may turn a conversation into a transcription session.
 
         ``preset`` is an update that was checked before, and is in force from the beginning.
+        ``has_mcp``: the client knows the events of MCP tools, and may use them.
         """
         self._config = SessionConfig(session_id, model, expires_at, kind)
         if preset is not None:
             self._config.update(preset, audio_was_spoken=False, may_change_kind=False)
         self._kind_is_fixed = kind_is_fixed
+        self._has_mcp = has_mcp
         self._conversation_id = conversation_id
         self._conversation = Conversation()
         self._new_id = new_id
@@ -91,7 +94,8 @@ class EngineSession:
         if name_conversation and self._config.converses:
             named = {"id": self._conversation_id, "object": "realtime.conversation"}
             self._emit(ev.ConversationCreated, conversation=named)
-        self._responder.list_tools()
+        if self._has_mcp:
+            self._responder.list_tools()
         self._out.append(Listen(self._config.input_format, self._config.turns))
         return self._take()
 
@@ -107,6 +111,8 @@ class EngineSession:
     def receive(self, event: ev.Event | ev.UnknownEvent) -> list[Action]:
         """Take a client event (GA names and shapes)."""
         try:
+            if not self._has_mcp:
+                tool_checks.no_mcp(event)
             self._receive(event)
         except ProtocolError as error:
             given = event.fields.get("event_id") if isinstance(event, ev.UnknownEvent) else None

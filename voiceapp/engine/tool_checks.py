@@ -7,6 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from voiceapp.engine import checks
+from voiceapp.protocol import events as ev
 
 MOST_TOOLS: Final = 128
 MOST_SERVERS: Final = 8
@@ -170,6 +171,16 @@ _MCP: Final = checks.fields(
     },
     required=["server_label", "server_url"],
 )
+
+
+def no_mcp(event: ev.Event | ev.UnknownEvent) -> None:
+    """Raise ``ProtocolError`` where an event brings MCP servers to a session that has no events for them."""
+    for name in ("session", "response"):
+        given = getattr(event, name, None)
+        listed = given.get("tools") if isinstance(given, dict) else None
+        for index, tool in enumerate(listed if isinstance(listed, list) else ()):
+            if isinstance(tool, dict) and tool.get("type") == "mcp":
+                raise checks.invalid_value("mcp", ["function"], f"{name}.tools[{index}].type")
 
 
 def tool_choice(value: Any, path: str) -> Any:
