@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from tests.contracts import Realtime
 from tests.engine_parts import Client, kinds, quiet
 from voiceapp.engine import events_table
-from voiceapp.engine.actions import ReplyFact, Spoken
+from voiceapp.engine.actions import McpCalled, McpListed, McpNotListed, McpTool, ReplyFact, Spoken
 from voiceapp.engine.faults import FaultScript
 from voiceapp.engine.items import TimedWord
 from voiceapp.engine.transcripts import Segment
@@ -79,7 +79,30 @@ def transcription() -> list[dict[str, Any]]:
     return client.events
 
 
-@pytest.mark.parametrize("make", [conversation, transcription])
+def mcp() -> list[dict[str, Any]]:
+    client = Client()
+    client.update(
+        tools=[{"type": "mcp", "server_label": "s", "server_url": "https://h/", "require_approval": "never"}]
+    )
+    client.take(client.session.mcp_brought(McpNotListed("mcpl_1", "It is gone.")))
+    client.update()
+    client.take(client.session.mcp_brought(McpListed("mcpl_2", (McpTool("f"),))))
+    client.send("response.create", response={"output_modalities": ["text"]})
+    for index in (0, 1):
+        call: list[ReplyFact] = [
+            CallStarted(index, "c", "f"),
+            CallArguments(index, "{}"),
+            CallFinished(index),
+        ]
+        for fact in call:
+            client.take(client.session.reply_brought("resp_1", fact))
+    client.take(client.session.mcp_brought(McpCalled("mcp_1", "Done.")))
+    error = {"type": "http_error", "code": 500, "message": "It is broken."}
+    client.take(client.session.mcp_brought(McpCalled("mcp_2", None, error)))
+    return client.events
+
+
+@pytest.mark.parametrize("make", [conversation, transcription, mcp])
 def test_the_openai_packages_own_types_take_every_event(make: Callable[[], list[dict[str, Any]]]) -> None:
     adapter: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
     for event in make():
@@ -88,7 +111,7 @@ def test_the_openai_packages_own_types_take_every_event(make: Callable[[], list[
 
 @pytest.mark.parametrize("dialect", list(Dialect))
 def test_every_event_of_the_table_comes_and_no_other(dialect: Dialect) -> None:
-    events = [*conversation(), *transcription()]
+    events = [*conversation(), *transcription(), *mcp()]
     if dialect is not Dialect.CONTRACT:
         events = [event for event in events if event["type"] not in CONTRACT_ONLY_EVENTS]
     came = {one["type"] for event in events for one in from_ga(event, dialect, Half.SERVER)}
@@ -98,8 +121,8 @@ def test_every_event_of_the_table_comes_and_no_other(dialect: Dialect) -> None:
 def test_no_event_of_the_contract_is_out_of_reach_without_a_reason() -> None:
     reached = {name for dialect in Dialect for name in events_table.sent(dialect)}
     elsewhere = {name for name in Realtime().server if name not in reached}
-    # These belong to WebRTC, whose part the page's relay plays, and to MCP tools.
-    assert all(name.startswith("output_audio_buffer.") or "mcp_" in name for name in elsewhere)
+    # These belong to WebRTC, whose part the page's relay plays.
+    assert all(name.startswith("output_audio_buffer.") for name in elsewhere)
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))

@@ -60,6 +60,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("VOICEAPP_ENGINE_FAULTS", "engine_faults", str, "",
             "`1`: clients of the embedded engine may order faults, such as `&faults=rate_limit@1`. A script "
             "such as `expire@60`: every session has these. For tests and rehearsals."),
+    Setting("VOICEAPP_ENGINE_MCP_PRIVATE", "engine_mcp_private", bool, False,
+            "Clients of the embedded engine may name MCP servers on private addresses and over plain HTTP: "
+            "never where strangers can reach the engine."),
     Setting("VOICEAPP_TEXT_BASE_URL", "text_base_url", str, "",
             "Base URL of an OpenAI-compatible chat endpoint that thinks for the embedded engine, such as "
             "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
@@ -115,6 +118,7 @@ class VoiceConfig:
     engine_api_key: str = field(repr=False)
     engine_url: str
     engine_faults: str
+    engine_mcp_private: bool
     text_base_url: str
     text_api_key: str = field(repr=False)
     text_model: str

@@ -6,7 +6,6 @@ A check takes a value and its path (``session.audio.output.speed``) and returns 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -15,9 +14,6 @@ from voiceapp.errors import AudioFormatError, ProtocolError
 
 Check = Callable[[Any, str], Any]
 
-MOST_TOOLS: Final = 128
-_LONGEST_DESCRIPTION: Final = 1024
-_TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_METADATA, _LONGEST_KEY, _LONGEST_VALUE = 16, 64, 512
 _LONGEST_ID: Final = 512
 
@@ -210,55 +206,6 @@ def max_tokens(value: Any, path: str) -> int | str:
         return "inf"
     result: int = number(1, 4096, whole=True)(value, path)
     return result
-
-
-def tools(value: Any, path: str) -> list[dict[str, Any]]:
-    """Check a list of tools; only functions can be called here."""
-    if not isinstance(value, list):
-        raise wrong_type(path, "an array", value)
-    if len(value) > MOST_TOOLS:
-        raise refuse(
-            "array_above_max_length",
-            f"Invalid '{path}': array too long. Expected an array with maximum length {MOST_TOOLS}, "
-            f"but got an array with length {len(value)} instead.",
-            path,
-        )
-    return [_tool(tool, f"{path}[{index}]") for index, tool in enumerate(value)]
-
-
-def _tool(value: Any, path: str) -> dict[str, Any]:
-    kind = any_object(value, path).get("type", "function")
-    if kind != "function":
-        raise invalid_value(kind, ["function"], f"{path}.type")
-    tool = fields(
-        {
-            "type": text(),
-            "name": _tool_name,
-            "description": nullable(text(_LONGEST_DESCRIPTION)),
-            "parameters": nullable(any_object),
-            "strict": nullable(boolean),
-        },
-        required=["name"],
-    )(value, path)
-    return {"type": "function", **tool}
-
-
-def _tool_name(value: Any, path: str) -> str:
-    name: str = text()(value, path)
-    if not _TOOL_NAME.fullmatch(name):
-        raise refuse(
-            "invalid_value",
-            f"Invalid '{path}': expected 1 to 64 letters, digits, underscores or hyphens.",
-            path,
-        )
-    return name
-
-
-def tool_choice(value: Any, path: str) -> Any:
-    """Check ``tool_choice``: a mode, or ``{"type": "function", "name": …}``."""
-    if isinstance(value, dict):
-        return fields({"type": one_of("function"), "name": text()}, required=["type", "name"])(value, path)
-    return one_of("none", "auto", "required")(value, path)
 
 
 def metadata(value: Any, path: str) -> dict[str, str]:

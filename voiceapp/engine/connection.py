@@ -15,9 +15,11 @@ from voiceapp.engine import models
 from voiceapp.engine.actions import (
     Action,
     AwaitIdle,
+    CallMcpTool,
     CancelReply,
     Close,
     EndIdle,
+    ListMcpTools,
     ReplyFact,
     Send,
     Spoken,
@@ -26,6 +28,7 @@ from voiceapp.engine.actions import (
 from voiceapp.engine.buffer import MOST_BYTES
 from voiceapp.engine.faults import Dropped, FaultScript, deliver
 from voiceapp.engine.hearing import Hearing
+from voiceapp.engine.mcp_client import McpClient
 from voiceapp.engine.reply import ReplyWork
 from voiceapp.engine.session import EngineSession
 from voiceapp.engine.session_config import Kind
@@ -77,6 +80,7 @@ class Connection:
         preset: dict[str, Any] | None,
         may_close_1001: bool,
         faults: FaultScript | None = None,
+        mcp: McpClient | None = None,
     ) -> None:
         self._receive = receive
         self._send = send
@@ -84,6 +88,7 @@ class Connection:
         self._provider = provider
         self._may_close_1001 = may_close_1001
         self._faults = faults or FaultScript()
+        self._mcp = mcp or McpClient(private_allowed=False)
         self._life_s = self._faults.life_s or SESSION_MINUTES * 60
         self._session = EngineSession(
             session_id=new_id("sess"),
@@ -95,6 +100,7 @@ class Connection:
             preset=preset,
             # In the preview the address decides, in GA the first update may.
             kind_is_fixed=dialect is not Dialect.GA,
+            has_mcp=dialect is not Dialect.PREVIEW,
         )
         self._hearing = Hearing(self._session, self._perform, self._prepare, self._faults.next_turn_is_lost)
         self._unsent: deque[bytes | Close] = deque()
@@ -175,6 +181,8 @@ class Connection:
                 case CancelReply(response_id=response_id):
                     if task := self._replies.pop(response_id, None):
                         task.cancel()
+                case ListMcpTools() | CallMcpTool():
+                    self._tasks.create_task(self._ask_mcp(action))
                 case AwaitIdle(idle_ms=idle_ms):
                     self._await_idle(idle_ms)
                 case EndIdle():
@@ -299,6 +307,9 @@ class Connection:
         finally:
             making.cancel()
             self._replies.pop(response_id, None)
+
+    async def _ask_mcp(self, action: ListMcpTools | CallMcpTool) -> None:
+        self._perform(self._session.mcp_brought(await self._mcp.perform(action)))
 
 
 def _too_long() -> DecodeError:

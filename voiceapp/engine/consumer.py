@@ -18,6 +18,7 @@ from django.conf import settings
 from voiceapp.engine import credentials, models, thinking
 from voiceapp.engine.connection import Connection
 from voiceapp.engine.faults import FaultScript, FaultScriptError
+from voiceapp.engine.mcp_client import McpClient
 from voiceapp.engine.session_config import Kind
 from voiceapp.protocol.dialects import Dialect
 
@@ -82,6 +83,7 @@ async def realtime_socket(
         kind=wish.kind,
         preset=wish.preset,
         faults=faults,
+        mcp=McpClient(private_allowed=settings.VOICE.engine_mcp_private),
         may_close_1001=_speaks_http(scope),
     )
     await connection.run()

@@ -18,7 +18,6 @@ from voiceapp.protocol.events import CLIENT_EVENTS, SERVER_EVENTS
 
 _DIALECTS: Final = (Dialect.GA, Dialect.PREVIEW, Dialect.CONTRACT)
 _RELAY: Final = "the page's relay, from what its loudspeaker played"
-_NOT_YET: Final = "nobody: MCP tools are not there yet"
 _REMARKS: Final = {
     "rate_limits.updated": "only when ordered by `faults=rate_limits`, as Azure sends none",
     "conversation.item.input_audio_transcription.segment": "transcription sessions",
@@ -89,7 +88,7 @@ def table() -> str:
 def _remark(name: str, by_engine: bool) -> str:
     if by_engine:
         return _REMARKS.get(name, "")
-    return _RELAY if name.startswith("output_audio_buffer.") else _NOT_YET
+    return _RELAY
 
 
 if __name__ == "__main__":

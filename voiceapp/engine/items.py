@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -197,11 +198,21 @@ def history(items: Iterable[Item]) -> tuple[HistoryItem, ...]:
                 result.append(Called(fields["call_id"], fields["name"], fields["arguments"]))
             case "function_call_output":
                 result.append(Returned(fields["call_id"], fields["output"]))
+            case "mcp_call" if fields["status"] in ("completed", "failed"):
+                result.append(Called(item.id, fields["name"], fields["arguments"]))
+                result.append(Returned(item.id, _brought(fields)))
             case "message":
                 text = item.plain_text()
                 if text or item.role == "user":
                     result.append(Said(fields["role"], text))
     return tuple(result)
+
+
+def _brought(fields: Object) -> str:
+    """Return what a call of an MCP server's tool brought, as the output of a function."""
+    if fields["error"] is None:
+        return str(fields["output"])
+    return json.dumps({"error": fields["error"]})
 
 
 def within(said: Sequence[HistoryItem], tokens: int) -> tuple[HistoryItem, ...]:
@@ -261,6 +272,7 @@ _PARTS: Final[dict[str, dict[str, Any]]] = {
         ),
     },
 }
+_LONGEST_REASON: Final = 1024
 _STATUS: Final = checks.one_of("completed", "incomplete", "in_progress")
 _ITEMS: Final = {
     "message": checks.fields(
@@ -284,6 +296,14 @@ _ITEMS: Final = {
         },
         required=["call_id", "output"],
     ),
+    "mcp_approval_response": checks.fields(
+        {
+            "id": checks.item_id, "object": checks.text(), "type": checks.text(), "status": _STATUS,
+            "approval_request_id": checks.item_id, "approve": checks.boolean,
+            "reason": checks.nullable(checks.text(_LONGEST_REASON)),
+        },
+        required=["approval_request_id", "approve"],
+    ),
 }  # fmt: skip
 
 
@@ -297,7 +317,7 @@ def read_item(value: Any, path: str, *, new_id: str, call_id: str, audio_format:
     checked: Object = _ITEMS[kind](value, path)
     checked.pop("object", None)
     fields: Object = {"id": checked.pop("id", new_id), "type": kind}
-    if kind != "function_call_output":
+    if kind not in ("function_call_output", "mcp_approval_response"):
         fields["status"] = "completed"
     fields.update({name: inner for name, inner in checked.items() if name not in ("type", "status")})
     if kind == "function_call":

@@ -10,6 +10,8 @@ from typing import Any, Final
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.actions import Speaking
 from voiceapp.engine.items import CHARACTERS_PER_TOKEN, Conversation, Item, TimedWord, text_tokens
+from voiceapp.engine.mcp_calls import McpCall
+from voiceapp.engine.mcp_tools import Offer
 from voiceapp.protocol import events as ev
 from voiceapp.protocol.events import Object
 
@@ -30,6 +32,7 @@ class _Output:
     item: Item
     index: int
     open: bool = True
+    offer: Offer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class Reply:
         self.wanted = wanted
         self.context = context
         self.started = False
+        self.offers: dict[str, Offer] = {}
         self._conversation = conversation
         self._conversation_id = conversation_id if shape.in_conversation else None
         self._new_id = new_id
@@ -92,7 +96,7 @@ class Reply:
             else:
                 fields = item.fields
                 texts += text_tokens(
-                    item.plain_text() or fields.get("arguments", "") or fields.get("output", "")
+                    item.plain_text() or fields.get("arguments") or fields.get("output") or ""
                 )
         audio = audio_tokens(heard_ms, spoken=False) + audio_tokens(spoken_ms, spoken=True)
         self._input = {"text_tokens": texts, "audio_tokens": audio}
@@ -152,7 +156,15 @@ class Reply:
         return False
 
     def call(self, index: int, name: str) -> None:
-        """Begin a function call."""
+        """Begin a call of a function or of an MCP server's tool."""
+        if (offer := self.offers.get(name)) is not None:
+            self._calls[index] = self._add(
+                {"id": self._new_id("mcp"), "type": "mcp_call", "status": "in_progress",
+                 "server_label": offer.server.label, "name": offer.tool.name, "arguments": "",
+                 "approval_request_id": None, "output": None, "error": None}
+            )  # fmt: skip
+            self._calls[index].offer = offer
+            return
         self._calls[index] = self._add(
             {"id": self._new_id("item"), "type": "function_call", "status": "in_progress",
              "call_id": self._new_id("call"), "name": name, "arguments": ""}
@@ -164,18 +176,42 @@ class Reply:
         fields = output.item.fields
         fields["arguments"] += delta
         self._text_tokens += text_tokens(delta)
+        place = {"response_id": self.id, "item_id": output.item.id, "output_index": output.index}
+        if output.offer is not None:
+            self._emit(ev.ResponseMcpCallArgumentsDelta, **place, delta=delta)
+            return
+        self._emit(ev.ResponseFunctionCallArgumentsDelta, **place, call_id=fields["call_id"], delta=delta)
+
+    def call_done(self, index: int) -> McpCall | None:
+        """End a function call, or give away the call of an MCP server's tool, which begins only now."""
+        output = self._calls[index]
+        if output.offer is None:
+            self._close(output, "completed")
+            return None
+        output.open = False
+        self._mcp_arguments_done(output)
+        if output.offer.needs_approval:
+            self._ask_approval(output)
+        return McpCall(output.item, output.offer, self.id, output.index, self.shape.in_conversation)
+
+    def _mcp_arguments_done(self, output: _Output) -> None:
         self._emit(
-            ev.ResponseFunctionCallArgumentsDelta,
+            ev.ResponseMcpCallArgumentsDone,
             response_id=self.id,
             item_id=output.item.id,
             output_index=output.index,
-            call_id=fields["call_id"],
-            delta=delta,
+            arguments=output.item.fields["arguments"],
         )
 
-    def call_done(self, index: int) -> None:
-        """End a function call."""
-        self._close(self._calls[index], "completed")
+    def _ask_approval(self, output: _Output) -> None:
+        call = output.item.fields
+        call["approval_request_id"] = self._new_id("mcpr")
+        request = self._add(
+            {"id": call["approval_request_id"], "type": "mcp_approval_request",
+             "server_label": call["server_label"], "name": call["name"], "arguments": call["arguments"]}
+        )  # fmt: skip
+        request.open = False
+        self._tell_done(request)
 
     # -- ending -----------------------------------------------------------------------------------------
 
@@ -194,7 +230,9 @@ class Reply:
         output.open = False
         fields = output.item.fields
         fields["status"] = status
-        if output.item.kind == "function_call":
+        if output.offer is not None:
+            self._mcp_arguments_done(output)
+        elif output.item.kind == "function_call":
             self._emit(
                 ev.ResponseFunctionCallArgumentsDone,
                 response_id=self.id,
@@ -206,6 +244,9 @@ class Reply:
             )
         else:
             self._close_part(output)
+        self._tell_done(output)
+
+    def _tell_done(self, output: _Output) -> None:
         if self.shape.in_conversation:
             self._emit(
                 ev.ConversationItemDone,

@@ -13,6 +13,10 @@ from voiceapp.engine.actions import (
     CancelReply,
     EndIdle,
     Failed,
+    McpCalled,
+    McpFact,
+    McpListed,
+    McpNotListed,
     Opened,
     ReplyFact,
     Speaking,
@@ -21,6 +25,8 @@ from voiceapp.engine.actions import (
     TranscribeAudio,
 )
 from voiceapp.engine.items import Conversation, Item, history, read_item, within
+from voiceapp.engine.mcp_calls import McpCalls
+from voiceapp.engine.mcp_tools import McpTools, chosen
 from voiceapp.engine.replies import Emit, Reply, ReplyShape
 from voiceapp.engine.session_config import RESPONSE, SessionConfig
 from voiceapp.protocol.events import Object
@@ -58,6 +64,8 @@ class Responder:
         self._new_id = new_id
         self._emit = emit
         self._act = act
+        self._mcp_tools = McpTools(conversation, new_id, emit, act)
+        self._mcp_calls = McpCalls(conversation, emit, act)
         self._replies: dict[str, Reply] = {}
         self._main: Reply | None = None
         self._due = False
@@ -100,10 +108,12 @@ class Responder:
     def _check(self, wanted: Object, shape: ReplyShape) -> None:
         """Refuse what contradicts the session's tools or the voice that was heard already."""
         choice, tools = wanted.get("tool_choice"), wanted.get("tools", self._config["tools"])
-        if isinstance(choice, dict) and choice["name"] not in [tool["name"] for tool in tools]:
+        # What a server has is not known before it has answered, so only the server itself is looked for.
+        key = "server_label" if isinstance(choice, dict) and choice["type"] == "mcp" else "name"
+        if isinstance(choice, dict) and choice[key] not in [tool.get(key) for tool in tools]:
             raise checks.refuse(
                 "invalid_value",
-                f"Tool choice '{choice['name']}' not found in 'tools' parameter.",
+                f"Tool choice '{choice[key]}' not found in 'tools' parameter.",
                 "response.tool_choice",
             )
         other_voice = shape.voice != self._config["audio"]["output"]["voice"]
@@ -145,15 +155,19 @@ class Responder:
             self._due = False
             self._act(EndIdle())
         reply.created()
+        self._mcp_tools.want(wanted.get("tools", ()))
         self.start_waiting()
 
     def start_waiting(self) -> None:
-        """Start the responses whose context is all in words by now."""
+        """Start the responses whose context is all in words by now, and whose own tools are known."""
         for reply in self._replies.values():
             items = list(self._conversation) if reply.context is None else reply.context
             if reply.started or any(_wordless(item) for item in items):
                 continue
+            if self._mcp_tools.pending(reply.wanted.get("tools", ())):
+                continue
             reply.started = True
+            reply.offers = self._mcp_tools.offers(self._tools(reply.wanted))
             request = self._request(reply.wanted, reply.shape, history(items))
             reply.count_input(request.instructions, items)
             self._act(StartReply(reply.id, request, reply.shape.speaking))
@@ -178,21 +192,28 @@ class Responder:
 
     def _request(self, wanted: Object, shape: ReplyShape, said: tuple[HistoryItem, ...]) -> ReplyRequest:
         config = self._config
-        choice = wanted.get("tool_choice", config["tool_choice"])
+        functions = [
+            Tool(tool["name"], tool.get("description") or "", tool.get("parameters") or {})
+            for tool in self._tools(wanted)
+            if tool["type"] == "function"
+        ]
+        offers = self._mcp_tools.offers(self._tools(wanted))
+        choice, tools = chosen(wanted.get("tool_choice", config["tool_choice"]), functions, offers)
         # The service drops the oldest items when the conversation outgrows its context.
         fits = said if config["truncation"] == "disabled" else within(said, _CONTEXT_TOKENS)
         return ReplyRequest(
             instructions=wanted.get("instructions") or config["instructions"],
             history=fits,
-            tools=tuple(
-                Tool(tool["name"], tool.get("description") or "", tool.get("parameters") or {})
-                for tool in wanted.get("tools", config["tools"])
-            ),
-            tool_choice=choice["name"] if isinstance(choice, dict) else choice,
+            tools=tools,
+            tool_choice=choice,
             several_calls=wanted.get("parallel_tool_calls", config.get("parallel_tool_calls", True)),
             max_tokens=shape.max_tokens,
             spoken=shape.speaking is not None,
         )
+
+    def _tools(self, wanted: Object) -> list[Object]:
+        tools: list[Object] = wanted.get("tools", self._config["tools"])
+        return tools
 
     # -- items ------------------------------------------------------------------------------------------
 
@@ -226,6 +247,22 @@ class Responder:
             call_id=self._new_id("call"),
             audio_format=self._config.input_format,
         )
+
+    def check_answer(self, item: Item) -> None:
+        """Raise ``ProtocolError`` where an item answers a call or a request that there is not."""
+        if item.kind == "function_call_output" and not self._conversation.knows_call(item.fields["call_id"]):
+            raise checks.refuse(
+                "invalid_tool_call_id",
+                f"Tool call ID '{item.fields['call_id']}' not found in conversation.",
+                "item.call_id",
+            )
+        if item.kind == "mcp_approval_response":
+            self._mcp_calls.check(item)
+
+    def take_answer(self, item: Item) -> None:
+        """Take an item that answers a request, as was checked."""
+        if item.kind == "mcp_approval_response":
+            self._mcp_calls.answer(item)
 
     def transcribe_given(self, item: Item) -> None:
         """Have audio that came inside an item turned into words, unless the client gave them."""
@@ -287,7 +324,8 @@ class Responder:
             case CallArguments(index=index, delta=delta):
                 reply.arguments(index, delta)
             case CallFinished(index=index):
-                reply.call_done(index)
+                if (call := reply.call_done(index)) is not None:
+                    self._mcp_calls.begin(call)
             case Finished(reason="stop"):
                 self._end(reply, "completed")
             case Finished(reason=reason):
@@ -297,6 +335,24 @@ class Responder:
                 self._end(reply, "failed", {"type": "failed", "error": error})
         if full:
             self._stop(reply, "incomplete", {"type": "incomplete", "reason": "max_output_tokens"})
+
+    # -- MCP --------------------------------------------------------------------------------------------
+
+    def list_tools(self) -> None:
+        """Ask the session's MCP servers for their tools, unless they were asked before."""
+        if self._config.converses:
+            self._mcp_tools.want(self._config["tools"])
+
+    def take_mcp(self, fact: McpFact) -> None:
+        """Take what an MCP server brought."""
+        match fact:
+            case McpListed(item_id=item_id, tools=tools):
+                self._mcp_tools.listed(item_id, tools)
+            case McpNotListed(item_id=item_id, message=message):
+                self._mcp_tools.failed(item_id, message)
+            case McpCalled(item_id=item_id, output=output, error=error):
+                self._mcp_calls.called(item_id, output, error)
+        self.start_waiting()
 
 
 def _wordless(item: Item) -> bool:

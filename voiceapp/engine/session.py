@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from voiceapp.engine import checks
+from voiceapp.engine import checks, tool_checks
 from voiceapp.engine.actions import (
     Action,
     Close,
@@ -17,6 +17,7 @@ from voiceapp.engine.actions import (
     ForgetTurn,
     Hear,
     Listen,
+    McpFact,
     ReplyFact,
     Send,
     Speaking,
@@ -56,15 +57,18 @@ class EngineSession:
         kind: Kind = "realtime",
         kind_is_fixed: bool = False,
         preset: Object | None = None,
+        has_mcp: bool = True,
     ) -> None:
         """``kind_is_fixed``: no update may turn a conversation into a transcription session.
 
         ``preset`` is an update that was checked before, and is in force from the beginning.
+        ``has_mcp``: the client knows the events of MCP tools, and may use them.
         """
         self._config = SessionConfig(session_id, model, expires_at, kind)
         if preset is not None:
             self._config.update(preset, audio_was_spoken=False, may_change_kind=False)
         self._kind_is_fixed = kind_is_fixed
+        self._has_mcp = has_mcp
         self._conversation_id = conversation_id
         self._conversation = Conversation()
         self._new_id = new_id
@@ -90,6 +94,8 @@ class EngineSession:
         if name_conversation and self._config.converses:
             named = {"id": self._conversation_id, "object": "realtime.conversation"}
             self._emit(ev.ConversationCreated, conversation=named)
+        if self._has_mcp:
+            self._responder.list_tools()
         self._out.append(Listen(self._config.input_format, self._config.turns))
         return self._take()
 
@@ -105,6 +111,8 @@ class EngineSession:
     def receive(self, event: ev.Event | ev.UnknownEvent) -> list[Action]:
         """Take a client event (GA names and shapes)."""
         try:
+            if not self._has_mcp:
+                tool_checks.no_mcp(event)
             self._receive(event)
         except ProtocolError as error:
             given = event.fields.get("event_id") if isinstance(event, ev.UnknownEvent) else None
@@ -166,6 +174,7 @@ class EngineSession:
                 self._turn_item_id = None
             self._out.append(Listen(*after))
         self._emit(ev.SessionUpdated, session=self._config.snapshot())
+        self._responder.list_tools()
 
     # -- input audio ------------------------------------------------------------------------------------
 
@@ -313,17 +322,13 @@ class EngineSession:
                 f"Error adding item: an item with id '{item.id}' already exists.",
                 "item.id",
             )
-        if item.kind == "function_call_output" and not self._conversation.knows_call(item.fields["call_id"]):
-            raise checks.refuse(
-                "invalid_tool_call_id",
-                f"Tool call ID '{item.fields['call_id']}' not found in conversation.",
-                "item.call_id",
-            )
+        self._responder.check_answer(item)
         wanted = event.previous_item_id if isinstance(event.previous_item_id, str) else None
         self._conversation.admit(item)
         self._conversation.insert(item, wanted)
         self._tell_of_item(item, self._conversation.previous_id(item.id))
         self._responder.transcribe_given(item)
+        self._responder.take_answer(item)
 
     def _tell_of_item(self, item: Item, previous: str | None) -> None:
         self._emit(ev.ConversationItemAdded, previous_item_id=previous, item=item.snapshot())
@@ -365,6 +370,11 @@ class EngineSession:
     def reply_brought(self, response_id: str, fact: ReplyFact) -> list[Action]:
         """The provider or the voice brought something; it is dropped where the response has ended."""
         self._responder.take(response_id, fact)
+        return self._take()
+
+    def mcp_brought(self, fact: McpFact) -> list[Action]:
+        """An MCP server answered, or did not."""
+        self._responder.take_mcp(fact)
         return self._take()
 
     # -- sending ----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.engine import checks
+from voiceapp.engine import checks, tool_checks
 from voiceapp.engine.turns import TurnSettings
 from voiceapp.protocol.events import Object
 
@@ -100,8 +100,8 @@ _SESSION: Final = checks.fields(
         "model": checks.text(),
         "output_modalities": checks.modalities,
         "instructions": checks.text(),
-        "tools": checks.tools,
-        "tool_choice": checks.tool_choice,
+        "tools": tool_checks.tools,
+        "tool_choice": tool_checks.tool_choice,
         "max_output_tokens": checks.max_tokens,
         "tracing": _anything,
         "truncation": _anything,
@@ -134,6 +134,10 @@ class SessionConfig:
         if not self.converses and turns is not None:
             for name in _OF_CONVERSATIONS:
                 turns.pop(name, None)
+        for tool in shown.get("tools", ()):
+            # Secrets for others: a session may be opened by a browser that does not know them.
+            tool.pop("authorization", None)
+            tool.pop("headers", None)
         return shown
 
     def update(self, change: Object, *, audio_was_spoken: bool, may_change_kind: bool) -> None:
@@ -267,8 +271,8 @@ RESPONSE: Final = checks.fields(
         "output_modalities": checks.modalities,
         "instructions": checks.nullable(checks.text()),
         "audio": checks.fields({"output": _OUTPUT}),
-        "tools": checks.tools,
-        "tool_choice": checks.tool_choice,
+        "tools": tool_checks.tools,
+        "tool_choice": tool_checks.tool_choice,
         "max_output_tokens": checks.max_tokens,
         "metadata": checks.nullable(checks.metadata),
         "prompt": checks.nullable(checks.any_object),

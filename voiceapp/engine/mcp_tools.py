@@ -1,0 +1,202 @@
+"""The MCP servers of a session: what they have, and what of it a response may use. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from voiceapp.engine.actions import Action, ListMcpTools, McpServer, McpTool
+from voiceapp.engine.items import Conversation, Item
+from voiceapp.engine.tool_checks import MOST_TOOLS
+from voiceapp.protocol import events as ev
+from voiceapp.protocol.events import Object
+from voiceapp.text.provider import Tool
+
+# A client may name other servers with every update; what it named long ago is forgotten.
+_MOST_LISTINGS: Final = 32
+_LONGEST_NAME: Final = 64
+_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One tool of a server as a response may use it."""
+
+    server: McpServer
+    tool: McpTool
+    needs_approval: bool
+
+
+@dataclass(slots=True)
+class _Listing:
+    item_id: str
+    tools: tuple[McpTool, ...] = ()
+    state: str = "pending"
+
+
+class McpTools:
+    """What the servers said that they have."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        new_id: Callable[[str], str],
+        emit: Callable[..., None],
+        act: Callable[[Action], None],
+    ) -> None:
+        self._conversation = conversation
+        self._new_id = new_id
+        self._emit = emit
+        self._act = act
+        self._listings: dict[McpServer, _Listing] = {}
+
+    def want(self, tools: Iterable[Object]) -> None:
+        """Ask the servers among ``tools`` that were not asked yet, or in vain."""
+        for entry in _servers(tools):
+            server = server_of(entry)
+            known = self._listings.get(server)
+            if known is not None and known.state != "failed":
+                continue
+            self._listings[server] = _Listing(self._new_id("mcpl"))
+            self._emit(ev.McpListToolsInProgress, item_id=self._listings[server].item_id)
+            self._act(ListMcpTools(self._listings[server].item_id, server))
+        while len(self._listings) > _MOST_LISTINGS:
+            del self._listings[next(iter(self._listings))]
+
+    def listed(self, item_id: str, tools: Sequence[McpTool]) -> None:
+        """A server told its tools."""
+        found = self._find(item_id)
+        if found is None:
+            return
+        server, listing = found
+        listing.tools, listing.state = tuple(tools)[:MOST_TOOLS], "listed"
+        self._tell(item_id, server, {"tools": [_shown(tool) for tool in listing.tools]})
+        self._emit(ev.McpListToolsCompleted, item_id=item_id)
+
+    def failed(self, item_id: str, message: str) -> None:
+        """A server did not tell its tools."""
+        found = self._find(item_id)
+        if found is None:
+            return
+        server, listing = found
+        listing.state = "failed"
+        # The event has no room for the reason; the item has.
+        self._tell(item_id, server, {"tools": [], "error": message})
+        self._emit(ev.McpListToolsFailed, item_id=item_id)
+
+    def _find(self, item_id: str) -> tuple[McpServer, _Listing] | None:
+        return next((pair for pair in self._listings.items() if pair[1].item_id == item_id), None)
+
+    def _tell(self, item_id: str, server: McpServer, fields: Object) -> None:
+        previous = self._conversation.last_id
+        item = Item({"id": item_id, "type": "mcp_list_tools", "server_label": server.label, **fields})
+        self._conversation.insert(item, None)
+        self._emit(ev.ConversationItemAdded, previous_item_id=previous, item=item.snapshot())
+        self._emit(ev.ConversationItemDone, previous_item_id=previous, item=item.snapshot())
+
+    # -- for responses ----------------------------------------------------------------------------------
+
+    def pending(self, tools: Iterable[Object]) -> bool:
+        """Whether a server among ``tools`` has still to answer."""
+        known = (self._listings.get(server_of(entry)) for entry in _servers(tools))
+        return any(listing is not None and listing.state == "pending" for listing in known)
+
+    def offers(self, tools: Sequence[Object]) -> dict[str, Offer]:
+        """Return the tools of the servers among ``tools`` by the names under which they are offered."""
+        taken = {tool["name"] for tool in tools if tool["type"] == "function"}
+        room = MOST_TOOLS - len(taken)
+        offers: dict[str, Offer] = {}
+        for entry in _servers(tools):
+            server = server_of(entry)
+            listing = self._listings.get(server)
+            for tool in listing.tools if listing is not None else ():
+                if _allowed(entry.get("allowed_tools"), tool) and len(offers) < room:
+                    name = _free_name(tool.name, server.label, {*taken, *offers})
+                    offers[name] = Offer(server, tool, _needs_approval(entry.get("require_approval"), tool))
+        return offers
+
+
+def chosen(
+    choice: Any, functions: Sequence[Tool], offers: Mapping[str, Offer]
+) -> tuple[str, tuple[Tool, ...]]:
+    """Return a provider's ``tool_choice`` and tools for the client's ``tool_choice``."""
+    tools = (
+        *functions,
+        *(Tool(name, one.tool.description, one.tool.schema) for name, one in offers.items()),
+    )
+    if not isinstance(choice, dict):
+        return choice, tools
+    if choice["type"] == "function":
+        return choice["name"], tools
+    wanted = [
+        name
+        for name, offer in offers.items()
+        if offer.server.label == choice["server_label"] and choice.get("name") in (None, offer.tool.name)
+    ]
+    if choice.get("name") is not None and wanted:
+        return wanted[0], tools
+    # Any tool of that server; where it has none, there is nothing to call.
+    return ("required" if wanted else "none"), tuple(tool for tool in tools if tool.name in wanted)
+
+
+def server_of(entry: Object) -> McpServer:
+    """Return the server that a tool's entry names."""
+    headers = dict(entry.get("headers") or {})
+    if entry.get("authorization"):
+        headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
+        headers["Authorization"] = f"Bearer {entry['authorization']}"
+    return McpServer(entry["server_label"], entry["server_url"], tuple(headers.items()))
+
+
+def _servers(tools: Iterable[Object]) -> Iterator[Object]:
+    return (tool for tool in tools if tool["type"] == "mcp")
+
+
+def _shown(tool: McpTool) -> Object:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.schema,
+        "annotations": tool.annotations,
+    }
+
+
+def _free_name(name: str, label: str, taken: set[str]) -> str:
+    """Return a name that chat endpoints take for a function, and that no other tool has."""
+    plain = _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME] or "tool"
+    if plain not in taken:
+        return plain
+    for number in range(len(taken) + 1):
+        end = f"_{label}" if number == 0 else f"_{number}"
+        other = f"{plain[: _LONGEST_NAME - len(end)]}{end}"[-_LONGEST_NAME:]
+        if other not in taken:
+            return other
+    raise AssertionError("more names are taken than there are")
+
+
+def _allowed(wanted: Any, tool: McpTool) -> bool:
+    if wanted is None:
+        return True
+    if isinstance(wanted, list):
+        return tool.name in wanted
+    return _fits(wanted, tool, empty=True)
+
+
+def _needs_approval(rule: Any, tool: McpTool) -> bool:
+    if isinstance(rule, dict):
+        # What is in both, or in neither, is asked for: nothing runs unasked by mistake.
+        always, never = rule.get("always"), rule.get("never")
+        if always is not None and _fits(always, tool, empty=True):
+            return True
+        return never is None or not _fits(never, tool, empty=False)
+    return bool(rule != "never")
+
+
+def _fits(wanted: Object, tool: McpTool, *, empty: bool) -> bool:
+    names, read_only = wanted.get("tool_names"), wanted.get("read_only")
+    if names is None and read_only is None:
+        return empty
+    named = names is None or tool.name in names
+    return bool(named and (read_only is None or tool.read_only is read_only))

@@ -1,0 +1,197 @@
+"""Checks of the tools that a client offers: functions of its own, and MCP servers that have tools. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from voiceapp.engine import checks
+from voiceapp.protocol import events as ev
+
+MOST_TOOLS: Final = 128
+MOST_SERVERS: Final = 8
+_LONGEST_DESCRIPTION: Final = 1024
+_LONGEST_URL: Final = 2048
+_LONGEST_SECRET: Final = 8192
+_MOST_HEADERS: Final = 16
+_TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# What HTTP lets stand in a header; a line break would let one smuggle in others.
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
+_HEADER_VALUE: Final = re.compile(r"[\x20-\x7e]*")
+# These belong to the connection, not to its user.
+_OWN_HEADERS: Final = frozenset(
+    ("host", "content-length", "transfer-encoding", "connection", "content-type", "accept", "accept-encoding")
+)
+
+
+def tools(value: Any, path: str) -> list[dict[str, Any]]:
+    """Check a list of tools."""
+    if not isinstance(value, list):
+        raise checks.wrong_type(path, "an array", value)
+    if len(value) > MOST_TOOLS:
+        raise _too_many(path, MOST_TOOLS, len(value))
+    checked = [_tool(tool, f"{path}[{index}]") for index, tool in enumerate(value)]
+    labels = [tool["server_label"] for tool in checked if tool["type"] == "mcp"]
+    if len(labels) > MOST_SERVERS:
+        raise checks.refuse(
+            "array_above_max_length", f"Invalid '{path}': at most {MOST_SERVERS} MCP servers.", path
+        )
+    if len(set(labels)) < len(labels):
+        raise checks.refuse(
+            "invalid_value", f"Invalid '{path}': every MCP server needs a 'server_label' of its own.", path
+        )
+    return checked
+
+
+def _too_many(path: str, most: int, given: int) -> Exception:
+    return checks.refuse(
+        "array_above_max_length",
+        f"Invalid '{path}': array too long. Expected an array with maximum length {most}, "
+        f"but got an array with length {given} instead.",
+        path,
+    )
+
+
+def _tool(value: Any, path: str) -> dict[str, Any]:
+    kind = checks.any_object(value, path).get("type", "function")
+    if kind == "mcp":
+        return _mcp(value, path)
+    if kind != "function":
+        raise checks.invalid_value(kind, ["function", "mcp"], f"{path}.type")
+    tool = _FUNCTION(value, path)
+    return {"type": "function", **tool}
+
+
+def _name(value: Any, path: str) -> str:
+    name: str = checks.text()(value, path)
+    if not _TOOL_NAME.fullmatch(name):
+        raise checks.refuse(
+            "invalid_value",
+            f"Invalid '{path}': expected 1 to 64 letters, digits, underscores or hyphens.",
+            path,
+        )
+    return name
+
+
+_FUNCTION: Final = checks.fields(
+    {
+        "type": checks.text(),
+        "name": _name,
+        "description": checks.nullable(checks.text(_LONGEST_DESCRIPTION)),
+        "parameters": checks.nullable(checks.any_object),
+        "strict": checks.nullable(checks.boolean),
+    },
+    required=["name"],
+)
+
+
+# -- MCP ------------------------------------------------------------------------------------------------
+
+
+def _mcp(value: Any, path: str) -> dict[str, Any]:
+    if value.get("connector_id") is not None:
+        raise checks.refuse(
+            "invalid_value",
+            f"Invalid '{path}.connector_id': there are no connectors here. Give the 'server_url'.",
+            f"{path}.connector_id",
+        )
+    checked: dict[str, Any] = _MCP(value, path)
+    return checked
+
+
+def _url(value: Any, path: str) -> str:
+    url: str = checks.text(_LONGEST_URL)(value, path)
+    try:
+        address = urlsplit(url)
+        known = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        raise checks.refuse("invalid_value", f"Invalid '{path}': expected an http or https address.", path)
+    return url
+
+
+def _secret(value: Any, path: str) -> str:
+    text: str = checks.text(_LONGEST_SECRET)(value, path)
+    if not _HEADER_VALUE.fullmatch(text):
+        raise checks.refuse("invalid_value", f"Invalid '{path}': expected printable ASCII.", path)
+    return text
+
+
+def _headers(value: Any, path: str) -> dict[str, str]:
+    given = checks.any_object(value, path)
+    if len(given) > _MOST_HEADERS:
+        raise checks.refuse(
+            "object_above_max_properties", f"Invalid '{path}': expected at most {_MOST_HEADERS}.", path
+        )
+    for name in given:
+        if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS:
+            raise checks.refuse("invalid_value", f"Invalid '{path}': no header for you to set.", path)
+    return {name: _secret(inner, f"{path}.{name}") for name, inner in given.items()}
+
+
+def _names(value: Any, path: str) -> list[str]:
+    if not isinstance(value, list):
+        raise checks.wrong_type(path, "an array", value)
+    if len(value) > MOST_TOOLS:
+        raise _too_many(path, MOST_TOOLS, len(value))
+    return [checks.text(256)(name, f"{path}[{index}]") for index, name in enumerate(value)]
+
+
+_FILTER: Final = checks.fields(
+    {"tool_names": checks.nullable(_names), "read_only": checks.nullable(checks.boolean)}
+)
+
+
+def _allowed(value: Any, path: str) -> Any:
+    return _FILTER(value, path) if isinstance(value, dict) else _names(value, path)
+
+
+def _approval(value: Any, path: str) -> Any:
+    if isinstance(value, dict):
+        return checks.fields({"always": checks.nullable(_FILTER), "never": checks.nullable(_FILTER)})(
+            value, path
+        )
+    return checks.one_of("always", "never")(value, path)
+
+
+_MCP: Final = checks.fields(
+    {
+        "type": checks.text(),
+        "server_label": _name,
+        "server_url": _url,
+        "server_description": checks.nullable(checks.text(_LONGEST_DESCRIPTION)),
+        "connector_id": checks.nullable(checks.text()),
+        "authorization": checks.nullable(_secret),
+        "headers": checks.nullable(_headers),
+        "allowed_tools": checks.nullable(_allowed),
+        "require_approval": checks.nullable(_approval),
+        "defer_loading": checks.nullable(checks.boolean),
+    },
+    required=["server_label", "server_url"],
+)
+
+
+def no_mcp(event: ev.Event | ev.UnknownEvent) -> None:
+    """Raise ``ProtocolError`` where an event brings MCP servers to a session that has no events for them."""
+    for name in ("session", "response"):
+        given = getattr(event, name, None)
+        listed = given.get("tools") if isinstance(given, dict) else None
+        for index, tool in enumerate(listed if isinstance(listed, list) else ()):
+            if isinstance(tool, dict) and tool.get("type") == "mcp":
+                raise checks.invalid_value("mcp", ["function"], f"{name}.tools[{index}].type")
+
+
+def tool_choice(value: Any, path: str) -> Any:
+    """Check ``tool_choice``: a mode, one function, or an MCP server with or without the name of its tool."""
+    if not isinstance(value, dict):
+        return checks.one_of("none", "auto", "required")(value, path)
+    if value.get("type") == "mcp":
+        return checks.fields(
+            {"type": checks.text(), "server_label": checks.text(), "name": checks.nullable(checks.text())},
+            required=["server_label"],
+        )(value, path)
+    return checks.fields(
+        {"type": checks.one_of("function", "mcp"), "name": checks.text()}, required=["type", "name"]
+    )(value, path)
