@@ -184,7 +184,7 @@ def test_time_without_audio_is_not_counted_as_played(playwright: Playwright, ser
     assert 700 <= played < 900
 
 
-def test_reports_come_ten_times_a_second_and_agree_with_the_loudspeaker(
+def test_reports_come_five_times_a_second_and_agree_with_the_loudspeaker(
     playwright: Playwright, server: ScriptedServer
 ) -> None:
     with open_page(playwright, server.url, flags=microphone_flags(None)) as page:
@@ -196,8 +196,8 @@ def test_reports_come_ten_times_a_second_and_agree_with_the_loudspeaker(
         out = heard(page)
         reports = [text for text in link.texts if text["type"] == "playback.report"]
     running = [text["played_ms"] for text in reports if not text.get("final")]
-    assert 17 <= len(running) <= 23
-    assert max(np.diff(running)) <= 107
+    assert 8 <= len(running) <= 12
+    assert max(np.diff(running)) <= 207
     assert all(text["content_index"] == 0 and text["seq"] >= 2 for text in reports)
     assert out.sounding_ms() == pytest.approx(2000, abs=3)
 

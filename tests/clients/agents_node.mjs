@@ -58,6 +58,14 @@ function turn(session, begin, responses = 1) {
   });
 }
 
+/** Ask the question aloud. */
+function speak(session) {
+  const speech = new Uint8Array(readFileSync(SPEECH));
+  for (let start = 0; start < speech.length; start += 4800) {
+    session.sendAudio(speech.slice(start, start + 4800).buffer);
+  }
+}
+
 /** Wait until the history holds what the user said. */
 function heard(session) {
   return new Promise((resolve) => {
@@ -79,13 +87,23 @@ await inSession("audio", async (session) => {
   let bytes = 0;
   session.on("audio", ({ data }) => (bytes += data.byteLength));
   const listening = heard(session);
-  const answer = await turn(session, () => {
-    const speech = new Uint8Array(readFileSync(SPEECH));
-    for (let start = 0; start < speech.length; start += 4800) {
-      session.sendAudio(speech.slice(start, start + 4800).buffer);
-    }
-  });
+  const answer = await turn(session, () => speak(session));
   told.audio = { answer, bytes, heard: await listening };
+});
+await inSession("audio", async (session) => {
+  let cuts = 0;
+  session.on("audio_interrupted", () => (cuts += 1));
+  const listening = heard(session);
+  // The response with the story ends, cut short, and then the one with the answer.
+  const answer = await turn(
+    session,
+    () => {
+      session.once("audio", () => speak(session));
+      session.sendMessage("Tell me a story.");
+    },
+    2,
+  );
+  told.cut = { answer, cuts, heard: await listening };
 });
 if (!kinds.has("response.done")) errors.push("The package's view of the events was not seen.");
 console.log(JSON.stringify(told));

@@ -40,7 +40,8 @@ async def get_weather(city: str) -> str:
 def session(modality: str) -> Any:
     """Return a session that is not open yet; the answers are ``audio`` or ``text``."""
     agent = RealtimeAgent(name="Clerk", instructions="You are brief.", tools=[get_weather])
-    hearing = {"transcription": {"model": "whisper-1"}, "turn_detection": {"type": "server_vad"}}
+    turns = {"type": "server_vad", "interrupt_response": True}
+    hearing = {"transcription": {"model": "whisper-1"}, "turn_detection": turns}
     settings = {"output_modalities": [modality], "audio": {"input": hearing}}
     model = {"url": URL, "api_key": os.environ["ENGINE_KEY"], "initial_model_settings": settings}
     return RealtimeRunner(agent).run(model_config=model)
@@ -54,11 +55,14 @@ class Turn:
     audio: int = 0
     heard: str = ""
     responses: int = 0
+    cuts: int = 0
 
     def take(self, event: Any) -> None:
         """Note what an event brings."""
         if event.type == "audio":
             self.audio += len(event.audio.data)
+        elif event.type == "audio_interrupted":
+            self.cuts += 1
         elif event.type == "error":
             errors.append(str(event.error))
         elif event.type == "agent_end":
@@ -90,6 +94,23 @@ async def turn(running: RealtimeSession, *, responses: int = 1, spoken: bool = F
     return had
 
 
+async def speak(running: RealtimeSession) -> None:
+    """Ask the question aloud."""
+    speech = await asyncio.to_thread(Path(os.environ["SPEECH"]).read_bytes)
+    for start in range(0, len(speech), 4800):
+        await running.send_audio(speech[start : start + 4800])
+
+
+async def cut_in(running: RealtimeSession) -> Turn:
+    """Put the question while a story is told: two responses end, the story and the answer."""
+    await running.send_message("Tell me a story.")
+    async for event in running:
+        if event.type == "audio":
+            break
+    await speak(running)
+    return await turn(running, responses=2, spoken=True)
+
+
 async def main() -> None:
     """Hold the conversation and print what came of it."""
     told: dict[str, Any] = {"errors": errors}
@@ -100,11 +121,12 @@ async def main() -> None:
         await running.send_message("What is the weather in Paris?")
         told["tool"] = {"answer": (await turn(running, responses=2)).answer, "calls": calls}
     async with await session("audio") as running:
-        speech = await asyncio.to_thread(Path(os.environ["SPEECH"]).read_bytes)
-        for start in range(0, len(speech), 4800):
-            await running.send_audio(speech[start : start + 4800])
+        await speak(running)
         had = await turn(running, spoken=True)
         told["audio"] = {"answer": had.answer, "bytes": had.audio, "heard": had.heard}
+    async with await session("audio") as running:
+        had = await cut_in(running)
+        told["cut"] = {"answer": had.answer, "heard": had.heard, "cuts": had.cuts}
     print(json.dumps(told))
 
 

@@ -57,6 +57,13 @@ def assert_tool(told: dict[str, Any]) -> None:
     assert "21" in told["answer"] or "twenty" in told["answer"].lower(), told
 
 
+def assert_cut(told: dict[str, Any]) -> None:
+    """Check that speech cut an answer short, and was answered itself."""
+    assert told["cuts"] >= 1, told
+    assert says_question(told["heard"]), told
+    assert says_42(told["answer"]), told
+
+
 def says_42(text: str) -> bool:
     """Whether an answer to the sum is right."""
     return re.search(r"\b42\b|forty.two", text.lower()) is not None

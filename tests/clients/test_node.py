@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.programs import FOLDER, Engine, assert_conversation, hold_conversation
+from tests.clients.programs import FOLDER, Engine, assert_conversation, assert_cut, hold_conversation
 
 
 @pytest.fixture(scope="module")
@@ -27,4 +27,6 @@ def test_openai(engine: Engine, spoken_question: Path, node: str, kind: str) -> 
 
 
 def test_openai_agents(engine: Engine, spoken_question: Path, node: str) -> None:
-    assert_conversation(hold_conversation([node, "agents_node.mjs"], engine, spoken_question))
+    told = hold_conversation([node, "agents_node.mjs"], engine, spoken_question)
+    assert_conversation(told)
+    assert_cut(told["cut"])

@@ -189,3 +189,21 @@ async def test_tool_turn(engine: Engine, open_client: Any) -> None:
     answer = client.joined(client.named("response.output_text.delta"))
     assert_tool({"calls": [json.loads(call["arguments"])], "answer": answer})
     check_types(client)
+
+
+async def test_client_secret(engine: Engine) -> None:
+    """A secret made over HTTP opens a session that is set up already."""
+    maker = AsyncOpenAI(api_key=engine.key, base_url=engine.url("/openai/v1", "http"))
+    made = await maker.realtime.client_secrets.create(
+        session={"type": "realtime", "model": "any", "output_modalities": ["text"]}
+    )
+    await maker.close()
+    holder = AsyncOpenAI(api_key=made.value, base_url=engine.url("/openai/v1", "http"))
+    async with holder.realtime.connect(model=MODEL) as connection:
+        client = Client(connection, beta=False)
+        created = await client.until("session.created")
+        assert created["session"]["output_modalities"] == ["text"]
+        await client.say("What is seven times six?")
+        await client.until("response.done")
+    assert says_42(client.joined("response.output_text.delta"))
+    check_types(client)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.scripted import ROOT
-from tests.clients.programs import Engine, assert_conversation, hold_conversation
+from tests.clients.programs import Engine, assert_conversation, assert_cut, hold_conversation
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +23,7 @@ def python() -> str:
 def test_openai_agents(engine: Engine, spoken_question: Path, python: str) -> None:
     told = hold_conversation([python, "agents_python.py"], engine, spoken_question)
     assert_conversation(told)
+    assert_cut(told["cut"])
 
 
 @pytest.mark.parametrize("kind", ["openai", "azure", "azure-preview"])

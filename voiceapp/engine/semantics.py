@@ -1,6 +1,7 @@
 """Whether a sentence is over, judged by its words alone; English. Pure.
 
-A recogniser puts a full stop behind whatever it hears, so a full stop says nothing, but a question mark does.
+A recogniser puts a full stop behind whatever it hears, so a full stop says nothing; a question mark says
+much, and a comma a little.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 _WORD: Final = re.compile(r"[a-z0-9]+(?:['’][a-z]+)*")
-_TRAILING: Final = re.compile(r"(?:\.\.\.|…|[,:;–—-])\s*$")
+_BROKEN_OFF: Final = re.compile(r"(?:\.\.\.|…|[:–—-])\s*$")
 
 _FILLERS: Final = _words("um umm uh uhm er erm hmm hm mm ah")
 _JOINS: Final = _words(
@@ -77,38 +78,43 @@ def judge(text: str) -> Ending:
     if not words:
         return Ending.OPEN
     last = words[-1]
-    if len(words) <= _SHORT and last in _SETTLED:
+    if len(words) <= _SHORT and (last in _SETTLED or words[0] == "good"):
         return Ending.OVER
-    question = text.rstrip().endswith("?") or words[0] in _ASKING or _inverted(words)
+    # "What I want is" asks nothing.
+    asked = words[0] in _ASKING and not set(words[1:2]) & (_SUBJECTS | {"you"})
+    question = asked or text.rstrip().endswith("?") or _inverted(words)
     if last in _FILLERS or last in _DETERMINERS or (last in _JOINS and last not in ("so", "then")):
         return Ending.HANGING
-    if (found := _missing(words, question=question)) is not None:
-        return found
-    if _counting(text, words):
+    if (found := _missing(words, asked=asked, question=question)) is not None:
+        # The recogniser hears a comma where the voice stays up.
+        going_on = found is Ending.OPEN and text.rstrip().endswith(",")
+        return Ending.UNFINISHED if going_on else found
+    if _counting(text, words) or _BROKEN_OFF.search(text):
         return Ending.UNFINISHED
     if words[0] in _CONDITIONS and not question and "," not in text:
         return Ending.UNFINISHED
-    if _TRAILING.search(text):
-        return Ending.UNFINISHED
-    return _whole(words, question=question)
+    return _whole(words, question=question, level=text.rstrip().endswith(","))
 
 
-def _missing(words: list[str], *, question: bool) -> Ending | None:
+def _missing(words: list[str], *, asked: bool, question: bool) -> Ending | None:
     """Judge by a last word after which something has to come, unless the sentence began with it."""
-    last, asked = words[-1], words[0] in _ASKING
+    last, long = words[-1], len(words) > _SHORT + 1
     if last in _PREPOSITIONS or last in ("so", "then"):
         # "Where are you from?" ends with what others begin with.
-        return Ending.OPEN if asked and len(words) > _SHORT + 1 else Ending.HANGING
-    if last in _DEGREES or last in _SUBJECTS:
+        return Ending.OPEN if asked and long else Ending.HANGING
+    if last in _DEGREES:
+        return Ending.OPEN if asked and long else Ending.HANGING
+    if last in _SUBJECTS:
         return Ending.HANGING
     if last in _AUXILIARIES:
         # "Yes, I can", "what time it is".
         answered = len(words) > 1 and words[-2] in _SUBJECTS | {"you", "it", "that"}
-        whole = answered or (asked and len(words) > _SHORT + 1)
-        return Ending.OPEN if whole else Ending.HANGING
+        return Ending.OPEN if answered or (asked and long) else Ending.HANGING
     if last in _NEED_OBJECT and not asked:
         # "That is all I need", "tell me what you want".
         return Ending.OPEN if {"all", "what", "everything"} & set(words) else Ending.UNFINISHED
+    if last == "please" and not long and words[0] in _AUXILIARIES:
+        return Ending.UNFINISHED
     if last in _PARTICLES and not question:
         return Ending.OPEN
     return None
@@ -133,9 +139,8 @@ def _counting(text: str, words: list[str]) -> bool:
     return count >= _LEAST_DICTATED and count not in _WHOLE_NUMBERS
 
 
-def _whole(words: list[str], *, question: bool) -> Ending:
-    if words[-1] in _SETTLED or words[0] == "thank":
+def _whole(words: list[str], *, question: bool, level: bool) -> Ending:
+    """Judge a sentence in which nothing is missing; ``level`` says that the voice did not fall at its end."""
+    if words[-1] in _SETTLED or words[0] == "thank" or (question and len(words) > _SHORT):
         return Ending.OVER
-    if question and len(words) > _SHORT:
-        return Ending.OVER
-    return Ending.OVER if len(words) > _SHORT else Ending.OPEN
+    return Ending.OVER if len(words) > _SHORT and not level else Ending.OPEN

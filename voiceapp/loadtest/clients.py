@@ -18,8 +18,8 @@ from picows import WSFrame, WSListener, WSMsgType, WSTransport, ws_connect
 
 FRAME_S = 0.02
 FRAME_BYTES = 960
-REPORT_FRAMES = 5
-"""A page reports its playback every 100 ms."""
+REPORT_FRAMES = 10
+"""A page reports its playback every 200 ms."""
 
 
 class Client(WSListener):
@@ -77,7 +77,7 @@ class Client(WSListener):
         )
         self.frames += 1
         if self.product and self.item and self.frames % REPORT_FRAMES == 0:
-            self.played_ms += 100
+            self.played_ms += 200
             report = {
                 "type": "playback.report", "item_id": self.item, "played_ms": self.played_ms, "seq": self.seq,
             }  # fmt: skip

@@ -26,7 +26,7 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.errors import AudioFormatError, UpstreamError
 
 FRAME_S = 0.02
-REPORT_S = 0.1
+REPORT_S = 0.2
 QUIET_S = 1.5
 """After the file, the conversation is over when nothing has happened for so long."""
 PATIENCE_S = 60.0

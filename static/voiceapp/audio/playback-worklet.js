@@ -3,12 +3,12 @@
  * The audio thread's half of the player.
  *
  * In: `{kind: 'push', item, bytes}`, `{kind: 'finish', item}`, `{kind: 'cut', item}`, `{kind: 'close'}`.
- * Out: `started`, `progress` every 100 ms while something plays, `final` once for each item, `full`.
+ * Out: `started`, `progress` every 200 ms while something plays, `final` once for each item, `full`.
  */
 import { PlayQueue } from './queue.js';
 
 /** Interval of progress messages, which become the page's playback reports. */
-const PROGRESS_MS = 100;
+const PROGRESS_MS = 200;
 
 class PlaybackProcessor extends AudioWorkletProcessor {
   /** @param {{processorOptions: {format: import('./pcm.js').FormatName}}} options */
