@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -15,14 +14,11 @@ import httpx2
 import pytest
 from django.conf import settings
 
-from tests.engine_parts import Client as PureClient
-from tests.engine_parts import error_of, quiet
 from tests.engine_server import PREVIEW, EngineServer, RealtimeClient, connect, engine_server
 from tests.mcp_server import ToolServer, tool_server
-from voiceapp.engine.actions import CallMcpTool, McpCalled, McpListed, McpTool, ReplyFact, StartReply
+from voiceapp.engine import mcp_client
 from voiceapp.engine.mcp_client import NOT_INSTALLED
 from voiceapp.engine.mcp_http import Guard, Refused, is_public
-from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Returned
 
 
 @pytest.fixture(scope="module")
@@ -288,105 +284,14 @@ async def test_every_address_of_a_name_is_checked(monkeypatch: pytest.MonkeyPatc
     await guard.aclose()
 
 
-# -- the session ----------------------------------------------------------------------------------------
-
-CALL: list[ReplyFact] = [CallStarted(0, "c", "look"), CallArguments(0, "{}"), CallFinished(0)]
-LOOK, CHANGE = McpTool("look", annotations={"readOnlyHint": True}), McpTool("change")
-
-
-def client_with(*tools: McpTool, **more: Any) -> PureClient:
-    client = PureClient()
-    client.update(tools=[{"type": "mcp", "server_label": "s", "server_url": "https://h/", **more}])
-    client.take(client.session.mcp_brought(McpListed("mcpl_1", tools)))
-    return client
-
-
-def start(client: PureClient) -> tuple[str, ...]:
-    """Ask for a response; return the names of the tools that it may use."""
-    client.say("Hello")
-    client.send("response.create")
-    started = [action for action in client.actions if isinstance(action, StartReply)][-1]
-    return tuple(tool.name for tool in started.request.tools)
-
-
-@pytest.mark.parametrize("how", ["barge-in", "cancel"])
-def test_a_call_outlives_its_response(how: str) -> None:
-    client = client_with(LOOK, require_approval="never")
-    start(client)
-    for fact in CALL:
-        client.take(client.session.reply_brought("resp_1", fact))
-    if how == "cancel":
-        client.send("response.cancel")
-    else:
-        client.send("input_audio_buffer.append", audio=base64.b64encode(quiet(400)).decode())
-        client.take(client.session.speech_started(0, 64))
-    assert client.of_kind("response.done")[0]["response"]["status"] == "cancelled"
-    (call,) = [action for action in client.actions if isinstance(action, CallMcpTool)]
-    kinds = [
-        event["type"] for event in client.take(client.session.mcp_brought(McpCalled(call.item_id, "Seen.")))
-    ]
-    assert kinds == ["response.mcp_call.completed", "conversation.item.done", "response.output_item.done"]
-    start(client)
-    request = [action for action in client.actions if isinstance(action, StartReply)][-1].request
-    assert Returned(call.item_id, "Seen.") in request.history
-
-
-def test_a_call_cut_off_in_its_arguments_never_runs() -> None:
-    client = client_with(LOOK, require_approval="never")
-    start(client)
-    for fact in CALL[:2]:
-        client.take(client.session.reply_brought("resp_1", fact))
-    client.send("response.cancel")
-    assert client.of_kind("response.output_item.done")[0]["item"]["status"] == "incomplete"
-    assert not [action for action in client.actions if isinstance(action, CallMcpTool)]
-
-
-@pytest.mark.parametrize(
-    ("rule", "asked"),
-    [
-        (None, True),
-        ("always", True),
-        ("never", False),
-        ({"never": {"tool_names": ["look"]}}, False),
-        ({"never": {"read_only": True}}, False),
-        ({"never": {"tool_names": ["change"]}}, True),
-        ({"never": {}}, True),
-        ({"always": {"tool_names": ["look"]}, "never": {"tool_names": ["look"]}}, True),
-    ],
-)
-def test_what_is_to_be_approved(rule: Any, asked: bool) -> None:
-    client = client_with(LOOK, CHANGE, require_approval=rule)
-    start(client)
-    for fact in CALL:
-        client.take(client.session.reply_brought("resp_1", fact))
-    assert bool([action for action in client.actions if isinstance(action, CallMcpTool)]) is not asked
-
-
-@pytest.mark.parametrize(
-    ("allowed", "offered"),
-    [(None, ("look", "change")), (["change"], ("change",)), ({"read_only": True}, ("look",)), ([], ())],
-)
-def test_what_is_allowed(allowed: Any, offered: tuple[str, ...]) -> None:
-    assert start(client_with(LOOK, CHANGE, allowed_tools=allowed)) == offered
-
-
-def test_two_tools_of_one_name_are_told_apart() -> None:
-    client = PureClient()
-    servers = [{"type": "mcp", "server_label": label, "server_url": "https://h/"} for label in ("a", "b")]
-    client.update(tools=[{"type": "function", "name": "look"}, *servers])
-    for item_id in ("mcpl_1", "mcpl_2"):
-        client.take(client.session.mcp_brought(McpListed(item_id, (LOOK, McpTool("say it!")))))
-    assert start(client) == ("look", "look_a", "say_it_", "look_b", "say_it__b")
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"server_url": "ftp://h"}, {"server_url": None}, {"connector_id": "mail"}, {"server_label": ""},
-        {"headers": {"Host": "other"}}, {"headers": {"a": "b\r\nc: d"}}, {"authorization": "a\nb"},
-        {"require_approval": "sometimes"}, {"allowed_tools": "all"},
-    ],
-)  # fmt: skip
-def test_wrong_servers_are_refused(fault: dict[str, Any]) -> None:
-    tool = {"type": "mcp", "server_label": "s", "server_url": "https://h/", **fault}
-    assert error_of(PureClient().update(tools=[tool]))["param"].startswith("session.tools[0].")
+@pytest.mark.usefixtures("_private")
+async def test_a_tool_that_takes_too_long(
+    engine: EngineServer, shop: ToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_client, "_CALL_TIMEOUT_S", 1.0)
+    with tool_server() as server:
+        async with listed(engine, entry(server, require_approval="never")) as client:
+            await ask(client, "Please wait for somebody.")
+            item = await call_ended(client)
+            assert "within 1 seconds" in item["error"]["message"]
+            server.release.set()

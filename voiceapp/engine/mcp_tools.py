@@ -10,6 +10,7 @@ from typing import Any, Final
 from voiceapp.engine.actions import Action, ListMcpTools, McpServer, McpTool
 from voiceapp.engine.items import Conversation, Item
 from voiceapp.engine.tool_checks import MOST_TOOLS
+from voiceapp.errors import ProtocolError
 from voiceapp.protocol import events as ev
 from voiceapp.protocol.events import Object
 from voiceapp.text.provider import Tool
@@ -59,11 +60,16 @@ class McpTools:
             known = self._listings.get(server)
             if known is not None and known.state != "failed":
                 continue
-            self._listings[server] = _Listing(self._new_id("mcpl"))
-            self._emit(ev.McpListToolsInProgress, item_id=self._listings[server].item_id)
-            self._act(ListMcpTools(self._listings[server].item_id, server))
-        while len(self._listings) > _MOST_LISTINGS:
-            del self._listings[next(iter(self._listings))]
+            listing = _Listing(self._new_id("mcpl"))
+            self._emit(ev.McpListToolsInProgress, item_id=listing.item_id)
+            if sum(one.state == "pending" for one in self._listings.values()) >= _MOST_LISTINGS:
+                self._emit(ev.McpListToolsFailed, item_id=listing.item_id)
+                continue
+            self._listings[server] = listing
+            self._act(ListMcpTools(listing.item_id, server))
+        answered = [server for server, listing in self._listings.items() if listing.state != "pending"]
+        for server in answered[: max(0, len(self._listings) - _MOST_LISTINGS)]:
+            del self._listings[server]
 
     def listed(self, item_id: str, tools: Sequence[McpTool]) -> None:
         """A server told its tools."""
@@ -71,9 +77,10 @@ class McpTools:
         if found is None:
             return
         server, listing = found
-        listing.tools, listing.state = tuple(tools)[:MOST_TOOLS], "listed"
-        self._tell(item_id, server, {"tools": [_shown(tool) for tool in listing.tools]})
-        self._emit(ev.McpListToolsCompleted, item_id=item_id)
+        known = tuple(tools)[:MOST_TOOLS]
+        told = self._tell(item_id, server, {"tools": [_shown(tool) for tool in known]})
+        listing.tools, listing.state = (known, "listed") if told else ((), "failed")
+        self._emit(ev.McpListToolsCompleted if told else ev.McpListToolsFailed, item_id=item_id)
 
     def failed(self, item_id: str, message: str) -> None:
         """A server did not tell its tools."""
@@ -89,12 +96,18 @@ class McpTools:
     def _find(self, item_id: str) -> tuple[McpServer, _Listing] | None:
         return next((pair for pair in self._listings.items() if pair[1].item_id == item_id), None)
 
-    def _tell(self, item_id: str, server: McpServer, fields: Object) -> None:
-        previous = self._conversation.last_id
+    def _tell(self, item_id: str, server: McpServer, fields: Object) -> bool:
+        """Add the item; return whether the conversation had room for it."""
         item = Item({"id": item_id, "type": "mcp_list_tools", "server_label": server.label, **fields})
+        try:
+            self._conversation.admit(item)
+        except ProtocolError:
+            return False
+        previous = self._conversation.last_id
         self._conversation.insert(item, None)
         self._emit(ev.ConversationItemAdded, previous_item_id=previous, item=item.snapshot())
         self._emit(ev.ConversationItemDone, previous_item_id=previous, item=item.snapshot())
+        return True
 
     # -- for responses ----------------------------------------------------------------------------------
 

@@ -229,7 +229,8 @@ class Reply:
             return
         output.open = False
         fields = output.item.fields
-        fields["status"] = status
+        # The call of a server's tool that ends here was never made.
+        fields["status"] = status if output.offer is None else "incomplete"
         if output.offer is not None:
             self._mcp_arguments_done(output)
         elif output.item.kind == "function_call":

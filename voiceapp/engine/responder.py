@@ -344,7 +344,9 @@ class Responder:
             self._mcp_tools.want(self._config["tools"])
 
     def take_mcp(self, fact: McpFact) -> None:
-        """Take what an MCP server brought."""
+        """Take what an MCP server brought, which is of no use where the session only listens by now."""
+        if not self._config.converses:
+            return
         match fact:
             case McpListed(item_id=item_id, tools=tools):
                 self._mcp_tools.listed(item_id, tools)
