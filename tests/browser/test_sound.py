@@ -181,7 +181,8 @@ def test_time_without_audio_is_not_counted_as_played(playwright: Playwright, ser
     gap = np.diff(np.flatnonzero(sounding[first:end])).max() / 24
     assert gap > 380
     assert played == pytest.approx((end - first) / 24 - gap, abs=10)
-    assert 700 <= played < 900
+    # Reports come every 200 ms, so the cut comes within two of them; there were 1500 ms in all.
+    assert 700 <= played < 1200
 
 
 def test_reports_come_five_times_a_second_and_agree_with_the_loudspeaker(
