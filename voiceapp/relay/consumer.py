@@ -88,7 +88,7 @@ class _Gone(Exception):
 
 
 async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
-    """The ASGI application of ``/ws/voice/``; ``scope``."""
+    """Serve one browser socket of ``/ws/voice/``, an ASGI application; anybody signed in may open one."""
     if (await receive())["type"] != "websocket.connect":
         return
     if not origin_allowed(scope):
