@@ -9,6 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import openai
+
+from voiceapp.text.chat import ChatProvider
+from voiceapp.text.completions import RemoteCompletions, client_options
+
 
 @dataclass
 class ChatServer:
@@ -36,6 +41,12 @@ class ChatServer:
             await reader.read()
             self.left.set()
         writer.close()
+
+
+def chat_provider(base_url: str, key: str = "", model: str = "some-model") -> ChatProvider:
+    """Return a provider that thinks by the endpoint at ``base_url``."""
+    client = openai.AsyncOpenAI(base_url=base_url, api_key=key or "none", **client_options())
+    return ChatProvider(RemoteCompletions(client, model, "compatible"))
 
 
 @asynccontextmanager

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.chat_server import ChatServer, chat_server, chunk, sse, text
+from tests.chat_server import ChatServer, chat_provider, chat_server, chunk, sse, text
 from voiceapp.errors import TextEngineError
-from voiceapp.text.chat import ChatProvider, messages
+from voiceapp.text.chat import messages
 from voiceapp.text.provider import (
     CallArguments,
     Called,
@@ -35,7 +35,7 @@ USAGE = chunk(usage={"prompt_tokens": 11, "completion_tokens": 3, "total_tokens"
 
 
 async def collect(chat: ChatServer, request: ReplyRequest = REQUEST, key: str = "secret") -> list[Delta]:
-    provider = ChatProvider(chat.base_url, key, "some-model")
+    provider = chat_provider(chat.base_url, key)
     try:
         return [delta async for delta in provider.reply(request)]
     finally:
@@ -60,7 +60,7 @@ async def test_text_streams_and_usage_is_counted() -> None:
 
 async def test_the_first_words_arrive_before_the_last_are_sent() -> None:
     async with chat_server(script=sse(text("Now. ")), hold=asyncio.Event()) as chat:
-        provider = ChatProvider(chat.base_url, "", "m")
+        provider = chat_provider(chat.base_url)
         stream = provider.reply(REQUEST)
         assert await asyncio.wait_for(anext(stream), 5) == TextDelta("Now. ")
         # Whoever interrupts closes the stream, and the endpoint is told at once.

@@ -49,6 +49,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT", "azure_transcription_deployment", str, "",
             "Name of the deployment that transcribes what the user says. On Azure this is a deployment's "
             "name, not a model's."),
+    Setting("AZURE_OPENAI_CHAT_DEPLOYMENT", "azure_chat_deployment", str, "",
+            "Name of a chat deployment of the resource: it thinks for the embedded engine and answers text "
+            "clients. Empty: the built-in brain does."),
+    Setting("AZURE_OPENAI_CHAT_API_VERSION", "azure_chat_api_version", str, "",
+            "Set, such as `2024-10-21`: the dated chat address. Empty: the v1 address."),
     Setting("AZURE_OPENAI_ENTRA_SCOPE", "azure_entra_scope", str,
             "https://cognitiveservices.azure.com/.default", "Token scope for Microsoft Entra ID."),
     Setting("VOICEAPP_DATA_DIR", "data_dir", Path, Path("var"),
@@ -113,6 +118,8 @@ class VoiceConfig:
     azure_deployment: str
     azure_api_version: str
     azure_transcription_deployment: str
+    azure_chat_deployment: str
+    azure_chat_api_version: str
     azure_entra_scope: str
     data_dir: Path
     engine_api_key: str = field(repr=False)
@@ -155,7 +162,7 @@ class VoiceConfig:
     @property
     def upstream_kind(self) -> UpstreamKind:
         """The service that the settings choose."""
-        if not self.azure_endpoint:
+        if not self.azure_endpoint or (self.azure_chat_deployment and not self.azure_deployment):
             return UpstreamKind.EMBEDDED
         return UpstreamKind.AZURE_PREVIEW if self.azure_api_version else UpstreamKind.AZURE_GA
 
@@ -164,7 +171,12 @@ class VoiceConfig:
         found: list[Problem] = []
         if self.azure_endpoint:
             found += self._azure_problems()
-        elif self.azure_deployment or self.azure_api_key or self.azure_api_version:
+        elif (
+            self.azure_deployment
+            or self.azure_api_key
+            or self.azure_api_version
+            or self.azure_chat_deployment
+        ):
             found.append(
                 (
                     "AZURE_OPENAI_ENDPOINT",
@@ -221,7 +233,7 @@ class VoiceConfig:
             found.append(
                 ("AZURE_OPENAI_ENDPOINT", "would send the key in the clear", "Use https:// or wss://.")
             )
-        if not self.azure_deployment:
+        if not self.azure_deployment and not self.azure_chat_deployment:
             found.append(
                 (
                     "AZURE_OPENAI_DEPLOYMENT",

@@ -96,9 +96,16 @@ class UpstreamTimeout(UpstreamError):
 
 
 class TextEngineError(VoiceAppError):
-    """A text provider failed to produce a reply."""
+    """A text provider failed to produce a reply, or a request for one was wrong.
+
+    ``param`` names what was wrong with a request; it is empty where the request was right.
+    """
 
     default_code = "text_engine_error"
+
+    def __init__(self, message: str, *, code: str | None = None, param: str = "") -> None:
+        super().__init__(message, code=code)
+        self.param = param
 
 
 class ConfigurationError(VoiceAppError):
