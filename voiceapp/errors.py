@@ -31,6 +31,14 @@ class ProtocolError(VoiceAppError):
         self.param = param
 
 
+class LocalProtocolError(ProtocolError):
+    """This side was about to break a rule: a fault of ours."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The other side broke a rule."""
+
+
 class DecodeError(ProtocolError):
     """A message could not be read as an event.
 
