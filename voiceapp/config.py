@@ -73,6 +73,11 @@ SETTINGS: tuple[Setting, ...] = (
             "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
     Setting("VOICEAPP_TEXT_API_KEY", "text_api_key", str, "", "Key for that endpoint."),
     Setting("VOICEAPP_TEXT_MODEL", "text_model", str, "", "Model that the chat endpoint shall use."),
+    Setting("VOICEAPP_TEXT_PRICE_IN", "text_price_in", float, 0.0,
+            "US dollars for a million tokens in, by which the text gateway says what an answer cost.",
+            (0, 10000)),
+    Setting("VOICEAPP_TEXT_PRICE_OUT", "text_price_out", float, 0.0,
+            "US dollars for a million tokens out.", (0, 10000)),
     Setting("VOICEAPP_GRACE_S", "grace_s", float, 30.0,
             "Seconds that a session waits for its page to come back.", (0, 600)),
     Setting("VOICEAPP_MAX_SESSION_S", "max_session_s", float, 3600.0,
@@ -129,6 +134,8 @@ class VoiceConfig:
     text_base_url: str
     text_api_key: str = field(repr=False)
     text_model: str
+    text_price_in: float
+    text_price_out: float
     grace_s: float
     max_session_s: float
     idle_s: float
