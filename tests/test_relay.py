@@ -20,13 +20,13 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.test import AsyncClient
 
 from tests.scripted import Service, service
+from voiceapp.entra import use_credential
 from voiceapp.page_events import MAX_TYPED_BYTES
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records import store
 from voiceapp.records.models import Assistant, Session, ToolCall
 from voiceapp.relay.consumer import voice_socket
 from voiceapp.relay.registry import registry
-from voiceapp.relay.target import use_credential
 from voiceapp.tools.registry import Registry
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -50,6 +50,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT", "azure_transcription_deployment", str, "",
             "Name of the deployment that transcribes what the user says. On Azure this is a deployment's "
             "name, not a model's."),
+    Setting("AZURE_OPENAI_CHAT_DEPLOYMENT", "azure_chat_deployment", str, "",
+            "Name of a chat deployment of the resource: it thinks for the embedded engine and answers text "
+            "clients. Empty: the built-in brain does."),
+    Setting("AZURE_OPENAI_CHAT_API_VERSION", "azure_chat_api_version", str, "",
+            "Set, such as `2024-10-21`: the dated chat address. Empty: the v1 address."),
     Setting("AZURE_OPENAI_ENTRA_SCOPE", "azure_entra_scope", str,
             "https://cognitiveservices.azure.com/.default", "Token scope for Microsoft Entra ID."),
     Setting("VOICEAPP_DATA_DIR", "data_dir", Path, Path("var"),
@@ -69,6 +74,11 @@ SETTINGS: tuple[Setting, ...] = (
             "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
     Setting("VOICEAPP_TEXT_API_KEY", "text_api_key", str, "", "Key for that endpoint."),
     Setting("VOICEAPP_TEXT_MODEL", "text_model", str, "", "Model that the chat endpoint shall use."),
+    Setting("VOICEAPP_TEXT_PRICE_IN", "text_price_in", float, 0.0,
+            "US dollars for a million tokens in, by which the text gateway says what an answer cost.",
+            (0, 10000)),
+    Setting("VOICEAPP_TEXT_PRICE_OUT", "text_price_out", float, 0.0,
+            "US dollars for a million tokens out.", (0, 10000)),
     Setting("VOICEAPP_GRACE_S", "grace_s", float, 30.0,
             "Seconds that a session waits for its page to come back.", (0, 600)),
     Setting("VOICEAPP_MAX_SESSION_S", "max_session_s", float, 3600.0,
@@ -116,6 +126,8 @@ class VoiceConfig:
     azure_deployment: str
     azure_api_version: str
     azure_transcription_deployment: str
+    azure_chat_deployment: str
+    azure_chat_api_version: str
     azure_entra_scope: str
     data_dir: Path
     engine_api_key: str = field(repr=False)
@@ -125,6 +137,8 @@ class VoiceConfig:
     text_base_url: str
     text_api_key: str = field(repr=False)
     text_model: str
+    text_price_in: float
+    text_price_out: float
     grace_s: float
     max_session_s: float
     idle_s: float
@@ -159,7 +173,7 @@ class VoiceConfig:
     @property
     def upstream_kind(self) -> UpstreamKind:
         """The service that the settings choose."""
-        if not self.azure_endpoint:
+        if not self.azure_endpoint or (self.azure_chat_deployment and not self.azure_deployment):
             return UpstreamKind.EMBEDDED
         return UpstreamKind.AZURE_PREVIEW if self.azure_api_version else UpstreamKind.AZURE_GA
 
@@ -168,7 +182,12 @@ class VoiceConfig:
         found: list[Problem] = []
         if self.azure_endpoint:
             found += self._azure_problems()
-        elif self.azure_deployment or self.azure_api_key or self.azure_api_version:
+        elif (
+            self.azure_deployment
+            or self.azure_api_key
+            or self.azure_api_version
+            or self.azure_chat_deployment
+        ):
             found.append(
                 (
                     "AZURE_OPENAI_ENDPOINT",
@@ -225,7 +244,7 @@ class VoiceConfig:
             found.append(
                 ("AZURE_OPENAI_ENDPOINT", "would send the key in the clear", "Use https:// or wss://.")
             )
-        if not self.azure_deployment:
+        if not self.azure_deployment and not self.azure_chat_deployment:
             found.append(
                 (
                     "AZURE_OPENAI_DEPLOYMENT",

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
+from voiceapp.records import token_admin  # noqa: F401 - registers its pages
 from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
 from voiceapp.records.models import Assistant, Response, Session
@@ -33,7 +34,7 @@ admin.site.site_header = "voiceapp"
 admin.site.site_title = "voiceapp"
 # Four tables need no second menu, and the list of sessions needs its room.
 admin.site.enable_nav_sidebar = False
-admin.site.index_title = "Assistants, sessions and users"
+admin.site.index_title = "Assistants, sessions, tokens and users"
 
 
 class _JsonDecoder(json.JSONDecoder):

@@ -7,7 +7,7 @@ import voiceapp.records.validation
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("records", "0001_initial"),
+        ("records", "0002_api_tokens"),
     ]
 
     operations = [
