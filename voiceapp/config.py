@@ -73,6 +73,8 @@ SETTINGS: tuple[Setting, ...] = (
             "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
     Setting("VOICEAPP_TEXT_API_KEY", "text_api_key", str, "", "Key for that endpoint."),
     Setting("VOICEAPP_TEXT_MODEL", "text_model", str, "", "Model that the chat endpoint shall use."),
+    Setting("VOICEAPP_MODEL_HOST_IDLE_S", "model_host_idle_s", float, 300.0,
+            "Seconds that a connected model host may be silent within a reply.", (1, 3600)),
     Setting("VOICEAPP_TEXT_PRICE_IN", "text_price_in", float, 0.0,
             "US dollars for a million tokens in, by which the text gateway says what an answer cost.",
             (0, 10000)),
@@ -134,6 +136,7 @@ class VoiceConfig:
     text_base_url: str
     text_api_key: str = field(repr=False)
     text_model: str
+    model_host_idle_s: float
     text_price_in: float
     text_price_out: float
     grace_s: float

@@ -64,7 +64,13 @@ async def _answer(exchange: Exchange) -> None:
     request = contract.read_request(await exchange.read_json(MAX_BODY_BYTES))
     if request.structured_schema is not None:
         structured.check_schema(request.structured_schema)
-    generation = Generation(request, await providers.completions(settings.VOICE), settings.VOICE)
+    completions = await providers.completions(
+        settings.VOICE,
+        model=request.model or "",
+        user_id=holder.user_id,
+        thread_id=request.session_id or "",
+    )
+    generation = Generation(request, completions, settings.VOICE)
     with holder.request():
         if exchange.path == STREAM:
             await exchange.stream(_frames(generation, holder))
