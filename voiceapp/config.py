@@ -17,6 +17,7 @@ import msgspec
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.errors import ConfigurationError
+from voiceapp.mcp_servers import McpServer
 
 Problem = tuple[str, str, str]
 """A fault of the settings: (name of the setting, what is wrong, what to do)."""
@@ -66,8 +67,8 @@ SETTINGS: tuple[Setting, ...] = (
             "`1`: clients of the embedded engine may order faults, such as `&faults=rate_limit@1`. A script "
             "such as `expire@60`: every session has these. For tests and rehearsals."),
     Setting("VOICEAPP_ENGINE_MCP_PRIVATE", "engine_mcp_private", bool, False,
-            "Clients of the embedded engine may name MCP servers on private addresses and over plain HTTP: "
-            "never where strangers can reach the engine."),
+            "MCP servers may be on private addresses and be reached over plain HTTP, those that clients of "
+            "the embedded engine name as well: never where strangers can reach the engine."),
     Setting("VOICEAPP_TEXT_BASE_URL", "text_base_url", str, "",
             "Base URL of an OpenAI-compatible chat endpoint that thinks for the embedded engine, such as "
             "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
@@ -86,6 +87,8 @@ SETTINGS: tuple[Setting, ...] = (
             "Longest session, in seconds.", (1, 86400)),
     Setting("VOICEAPP_IDLE_S", "idle_s", float, 600.0,
             "Seconds without speech, text or an answer after which a session ends.", (1, 86400)),
+    Setting("VOICEAPP_APPROVAL_S", "approval_s", float, 60.0,
+            "Seconds that the user has to allow a tool's call before it is refused.", (1, 3600)),
     Setting("VOICEAPP_MAX_SESSIONS_PER_USER", "max_sessions_per_user", int, 4,
             "Live sessions that one user may hold at once in one process.", (1, 10000)),
     Setting("VOICEAPP_MAX_SESSIONS", "max_sessions", int, 500,
@@ -142,6 +145,7 @@ class VoiceConfig:
     grace_s: float
     max_session_s: float
     idle_s: float
+    approval_s: float
     max_sessions_per_user: int
     max_sessions: int
     connect_timeout_s: float
@@ -317,3 +321,9 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     transcription: dict[str, Any] | None = msgspec.field(default_factory=dict)
     max_output_tokens: int | None = None
     tools: tuple[str, ...] = ()
+    mcp_servers: tuple[McpServer, ...] = ()
+
+    def without_secrets(self) -> AssistantConfig:
+        """Return the assistant as it may be kept with its sessions."""
+        servers = tuple(server.without_secrets() for server in self.mcp_servers)
+        return msgspec.structs.replace(self, mcp_servers=servers)

@@ -16,10 +16,12 @@ from django.db import models
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig
+from voiceapp.mcp_servers import McpServer
 from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
 from voiceapp.records.validation import (
     default_turn_detection,
+    validate_mcp_servers,
     validate_tools,
     validate_transcription,
     validate_turn_detection,
@@ -80,6 +82,17 @@ class Assistant(models.Model):
         validators=[validate_tools],
         help_text='Names of tools, such as ["current_time", "calculate"].',
     )
+    mcp_servers = models.JSONField(
+        "MCP servers",
+        default=list,
+        blank=True,
+        validators=[validate_mcp_servers],
+        help_text='Servers whose tools the assistant may use, such as [{"server_label": "shop", '
+        '"server_url": "https://shop.example/mcp"}]. Each may have "allowed_tools" (a list of names), '
+        '"require_approval" ("always", unless it says "never" or {"never": {"tool_names": [...]}}), '
+        '"authorization" (a token) and "headers". Tokens and headers are sent to the voice service, which '
+        "calls the server; users never see them.",
+    )
 
     class Meta:
         ordering = ("position", "name", "id")
@@ -89,7 +102,7 @@ class Assistant(models.Model):
 
     def clean(self) -> None:
         """Refuse JSON that is empty but not null: the service would not take it."""
-        self.tools = self.tools or []
+        self.tools, self.mcp_servers = self.tools or [], self.mcp_servers or []
         if self.turn_detection in ("", {}, []):
             raise ValidationError({"turn_detection": "Give a type, or null for push-to-talk."})
 
@@ -106,6 +119,7 @@ class Assistant(models.Model):
             transcription=self.transcription,
             max_output_tokens=self.max_output_tokens,
             tools=tuple(self.tools or ()),
+            mcp_servers=msgspec.convert(self.mcp_servers or (), tuple[McpServer, ...]),
         )
 
 

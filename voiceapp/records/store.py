@@ -107,7 +107,7 @@ def _open(
         id=session_id,
         user_id=user_id,
         assistant=assistant,
-        configuration=msgspec.to_builtins(config),
+        configuration=msgspec.to_builtins(config.without_secrets()),
         upstream=upstream,
         process=_ownership(_config().data_dir).name(),
         started_at=started_at,

@@ -87,6 +87,7 @@ class LiveSession:
             self._ids,
             transcription_model=target.transcription_model,
             tools=registry.definitions(self.assistant.tools),
+            approval_ms=config.approval_s * 1000,
         )
         self._writer = store.writer()
         self._recorder = (
