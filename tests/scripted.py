@@ -54,6 +54,7 @@ class Service:
         self.closed = asyncio.Event()
         self.expires_in_s: float | None = None
         self.refuse_semantic_vad = False
+        self.refuse_voice = ""
         self._socket: ServerConnection | None = None
         self._changed = asyncio.Condition()
         self._read = 0
@@ -98,6 +99,9 @@ class Service:
                 and "semantic_vad" in str(event)
             ):
                 error = {"code": "invalid_value", "message": "No.", "event_id": event["event_id"]}
+                await self.send({"type": "error", "error": error})
+            elif event["type"] == "session.update" and self.refuse_voice and self.refuse_voice in str(event):
+                error = {"code": "cannot_update_voice", "message": "No.", "event_id": event["event_id"]}
                 await self.send({"type": "error", "error": error})
             elif event["type"] == "session.update":
                 self._session = merge(self._session, event["session"])

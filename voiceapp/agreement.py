@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from voiceapp import session_config
 from voiceapp.actions import FormatsAgreed
 from voiceapp.config import AssistantConfig
@@ -51,12 +53,19 @@ class Agreement:
         self.ready = True
         return FormatsAgreed(self.input_format, self.output_format)
 
-    def fall_back(self) -> bool:
-        """Give up what a service may lack; return whether there is something else to ask for."""
+    def fall_back(self, code: object) -> tuple[str, str] | None:
+        """Give up what a service refuses with ``code``.
+
+        Returns a notice's code and words where there is something else to ask for, else ``None``.
+        """
+        if code == "cannot_update_voice" and self.assistant.voice:
+            self.assistant = msgspec.structs.replace(self.assistant, voice="")
+            return "voice_kept", "The service keeps its voice: it cannot change once it was heard."
         if (self.assistant.turn_detection or {}).get("type") != "semantic_vad":
-            return False
+            return None
         self.assistant = session_config.with_server_vad(self.assistant)
-        return True
+        told = "This service has no semantic turn detection; silence ends a turn instead."
+        return "semantic_vad_refused", told
 
     def lost(self) -> None:
         """The connection is gone; the next one is asked anew."""

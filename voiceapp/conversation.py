@@ -130,12 +130,8 @@ class Conversation:
         return [SendBrowser(text)]
 
     def _configuration_refused(self, event: events.Error) -> list[Action]:
-        if self.agreement.fall_back():
-            return [
-                notice("semantic_vad_refused", "This service has no semantic turn detection; "
-                       "silence ends a turn instead.", "warning"),
-                self.own.send(self.agreement.wish(), "configure"),
-            ]  # fmt: skip
+        if given_up := self.agreement.fall_back(event.error.get("code")):
+            return [notice(*given_up, "warning"), self.own.send(self.agreement.wish(), "configure")]
         told = f"The service refused the assistant's settings: {event.error.get('message', '')}"
         return [notice("configuration_refused", told, "error")]
 

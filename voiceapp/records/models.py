@@ -23,6 +23,7 @@ from voiceapp.records.validation import (
     validate_tools,
     validate_transcription,
     validate_turn_detection,
+    validate_voices,
 )
 
 TITLE_LENGTH = 80
@@ -46,6 +47,12 @@ class Assistant(models.Model):
         blank=True, help_text="What the model is told before the conversation. Never shown to users."
     )
     voice = models.CharField(max_length=100, blank=True, help_text="Empty: the service's own choice.")
+    voices = models.JSONField(
+        default=list,
+        blank=True,
+        validators=[validate_voices],
+        help_text='Voices that users may choose instead, such as ["alloy", "verse"]. Empty: no choice.',
+    )
     input_format = models.CharField(
         "microphone format", max_length=16, choices=FORMAT_CHOICES, default=AudioFormat.PCM16.value
     )
@@ -90,6 +97,7 @@ class Assistant(models.Model):
     def clean(self) -> None:
         """Refuse JSON that is empty but not null: the service would not take it."""
         self.tools = self.tools or []
+        self.voices = self.voices or []
         if self.turn_detection in ("", {}, []):
             raise ValidationError({"turn_detection": "Give a type, or null for push-to-talk."})
 
@@ -100,6 +108,7 @@ class Assistant(models.Model):
             name=self.name,
             instructions=self.instructions,
             voice=self.voice,
+            voices=tuple(self.voices or ()),
             input_format=AudioFormat(self.input_format),
             output_format=AudioFormat(self.output_format),
             turn_detection=self.turn_detection,
@@ -136,6 +145,13 @@ class Session(models.Model):
     duration_ms = models.PositiveBigIntegerField(default=0)
     item_count = models.PositiveIntegerField(default=0)
     recording = models.CharField(max_length=255, blank=True, help_text="File, relative to the data folder.")
+    continued_from = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="continuations",
+        help_text="The session whose conversation went on in this one.",
+    )
 
     objects = Sessions.as_manager()
 
