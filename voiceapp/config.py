@@ -308,13 +308,23 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One assistant as a session runs with it; kept with the session.
 
     ``turn_detection`` and ``transcription`` are the GA objects ``session.audio.input.turn_detection``
-    and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions).
+    and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions). ``voices`` are
+    offered on the page beside ``voice``.
     """
+
+    @property
+    def offered_voices(self) -> tuple[str, ...]:
+        """Voices that a user may choose from, the assistant's own first; empty where there is no choice."""
+        if not self.voices:
+            return ()
+        own = (self.voice,) if self.voice else ()
+        return own + tuple(voice for voice in self.voices if voice not in own)
 
     slug: str
     name: str
     instructions: str = ""
     voice: str = ""
+    voices: tuple[str, ...] = ()
     input_format: AudioFormat = AudioFormat.PCM16
     output_format: AudioFormat = AudioFormat.PCM16
     turn_detection: dict[str, Any] | None = msgspec.field(default_factory=lambda: {"type": "server_vad"})

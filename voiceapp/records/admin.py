@@ -61,11 +61,13 @@ class _AssistantForm(_ModelForm):
     """Fields no larger than what goes into them."""
 
     class Meta:
-        field_classes = dict.fromkeys(("turn_detection", "transcription", "mcp_servers"), _JsonField)
+        field_classes = dict.fromkeys(
+            ("turn_detection", "transcription", "mcp_servers", "voices"), _JsonField
+        )
         widgets = {
             name: forms.Textarea(attrs={"rows": rows, "cols": 90})
             for name, rows in (("instructions", 10), ("tools", 1), ("mcp_servers", 4), ("turn_detection", 3),
-                               ("transcription", 1))
+                               ("transcription", 1), ("voices", 1))
         }  # fmt: skip
 
 
@@ -80,7 +82,10 @@ class AssistantAdmin(_AssistantAdmin):
     prepopulated_fields = {"slug": ("name",)}
     fieldsets = (
         (None, {"fields": ("name", "slug", "enabled", "position")}),
-        ("Conversation", {"fields": ("instructions", "voice", "tools", "mcp_servers", "max_output_tokens")}),
+        (
+            "Conversation",
+            {"fields": ("instructions", "voice", "voices", "tools", "mcp_servers", "max_output_tokens")},
+        ),
         ("Audio", {"fields": ("input_format", "output_format", "turn_detection", "transcription")}),
     )
 
@@ -239,6 +244,7 @@ class SessionAdmin(_SessionAdmin):
             "lines": [(clock(line.started_ms), line) for line in lines(session, system=True)],
             "responses": [_answer(response) for response in session.responses.all()],
             "tool_calls": [_shown(call) for call in session.tool_calls.all().values()],
+            "continuations": session.continuations.with_first_words(),
             "usage": {
                 inert(name): count
                 for name, count in totals(session.responses.values_list("usage", flat=True)).items()

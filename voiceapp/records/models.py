@@ -25,6 +25,7 @@ from voiceapp.records.validation import (
     validate_tools,
     validate_transcription,
     validate_turn_detection,
+    validate_voices,
 )
 
 TITLE_LENGTH = 80
@@ -48,6 +49,12 @@ class Assistant(models.Model):
         blank=True, help_text="What the model is told before the conversation. Never shown to users."
     )
     voice = models.CharField(max_length=100, blank=True, help_text="Empty: the service's own choice.")
+    voices = models.JSONField(
+        default=list,
+        blank=True,
+        validators=[validate_voices],
+        help_text='Voices that users may choose instead, such as ["alloy", "verse"]. Empty: no choice.',
+    )
     input_format = models.CharField(
         "microphone format", max_length=16, choices=FORMAT_CHOICES, default=AudioFormat.PCM16.value
     )
@@ -103,6 +110,7 @@ class Assistant(models.Model):
     def clean(self) -> None:
         """Refuse JSON that is empty but not null: the service would not take it."""
         self.tools, self.mcp_servers = self.tools or [], self.mcp_servers or []
+        self.voices = self.voices or []
         if self.turn_detection in ("", {}, []):
             raise ValidationError({"turn_detection": "Give a type, or null for push-to-talk."})
 
@@ -113,6 +121,7 @@ class Assistant(models.Model):
             name=self.name,
             instructions=self.instructions,
             voice=self.voice,
+            voices=tuple(self.voices or ()),
             input_format=AudioFormat(self.input_format),
             output_format=AudioFormat(self.output_format),
             turn_detection=self.turn_detection,
@@ -150,6 +159,13 @@ class Session(models.Model):
     duration_ms = models.PositiveBigIntegerField(default=0)
     item_count = models.PositiveIntegerField(default=0)
     recording = models.CharField(max_length=255, blank=True, help_text="File, relative to the data folder.")
+    continued_from = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="continuations",
+        help_text="The session whose conversation went on in this one.",
+    )
 
     objects = Sessions.as_manager()
 
