@@ -304,12 +304,20 @@ def _read(setting: Setting, environ: Mapping[str, str]) -> Any:
     return value
 
 
+class Thinking(Enum):
+    """Who thinks for the embedded engine."""
+
+    EMBEDDED = "embedded"
+    CHAT = "chat"
+    MODEL_HOST = "model-host"
+
+
 class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One assistant as a session runs with it; kept with the session.
 
     ``turn_detection`` and ``transcription`` are the GA objects ``session.audio.input.turn_detection``
     and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions). ``voices`` are
-    offered on the page beside ``voice``.
+    offered on the page beside ``voice``. ``thinking`` is a ``Thinking``, or empty for what the settings say.
     """
 
     @property
@@ -322,6 +330,7 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     slug: str
     name: str
+    thinking: str = ""
     instructions: str = ""
     voice: str = ""
     voices: tuple[str, ...] = ()

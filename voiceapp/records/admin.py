@@ -84,7 +84,17 @@ class AssistantAdmin(_AssistantAdmin):
         (None, {"fields": ("name", "slug", "enabled", "position")}),
         (
             "Conversation",
-            {"fields": ("instructions", "voice", "voices", "tools", "mcp_servers", "max_output_tokens")},
+            {
+                "fields": (
+                    "instructions",
+                    "thinking",
+                    "voice",
+                    "voices",
+                    "tools",
+                    "mcp_servers",
+                    "max_output_tokens",
+                )
+            },
         ),
         ("Audio", {"fields": ("input_format", "output_format", "turn_detection", "transcription")}),
     )

@@ -15,7 +15,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.config import AssistantConfig
+from voiceapp.config import AssistantConfig, Thinking
 from voiceapp.mcp_servers import McpServer
 from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
@@ -33,6 +33,13 @@ FORMAT_CHOICES = [
     (AudioFormat.PCM16.value, "PCM, 16 bit, 24 kHz"),
     (AudioFormat.PCMU.value, "G.711 μ-law, 8 kHz"),
     (AudioFormat.PCMA.value, "G.711 A-law, 8 kHz"),
+]
+
+THINKING_CHOICES = [
+    ("", "As the settings say"),
+    (Thinking.EMBEDDED.value, "The built-in brain"),
+    (Thinking.CHAT.value, "The chat service that the settings name"),
+    (Thinking.MODEL_HOST.value, "The model that the user connected"),
 ]
 
 
@@ -54,6 +61,13 @@ class Assistant(models.Model):
         blank=True,
         validators=[validate_voices],
         help_text='Voices that users may choose instead, such as ["alloy", "verse"]. Empty: no choice.',
+    )
+    thinking = models.CharField(
+        max_length=16,
+        blank=True,
+        choices=THINKING_CHOICES,
+        default="",
+        help_text="Who thinks. Any but the first speaks with the embedded engine's voice.",
     )
     input_format = models.CharField(
         "microphone format", max_length=16, choices=FORMAT_CHOICES, default=AudioFormat.PCM16.value
@@ -119,6 +133,7 @@ class Assistant(models.Model):
         return AssistantConfig(
             slug=self.slug,
             name=self.name,
+            thinking=self.thinking,
             instructions=self.instructions,
             voice=self.voice,
             voices=tuple(self.voices or ()),

@@ -114,6 +114,14 @@ async def _new(start: Start, visitor: Visitor) -> LiveSession:
     # Others may have begun while the database was asked.
     registry.admit(user_id, config)
     assistant = opened.assistant
+    if assistant.thinking:
+        target = targets.thinking(
+            config,
+            visitor.own_address,
+            assistant.thinking,
+            user_id=user_id,
+            thread_id=str(opened.session_id),
+        )
     agreed = Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format)
     session = LiveSession(opened, user_id, target, config, agreed)
     session.attach(visitor.page)
