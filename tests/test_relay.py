@@ -825,7 +825,7 @@ async def test_a_service_without_semantic_turns_falls_back_to_silence(
     await Assistant.objects.acreate(slug="semantic", name="S", turn_detection=detection)
 
     def refuse(upstream: Service) -> None:
-        upstream.refuse_semantic_vad = True
+        upstream.refuse_if = "semantic_vad"
 
     async with talking(prepare=refuse, start={"assistant": "semantic"}) as (page, upstream):
         assert [event["code"] for event in page.seen if event["type"] == "notice"] == ["semantic_vad_refused"]

@@ -17,6 +17,7 @@ import msgspec
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.errors import ConfigurationError
+from voiceapp.mcp_servers import McpServer
 
 Problem = tuple[str, str, str]
 """A fault of the settings: (name of the setting, what is wrong, what to do)."""
@@ -66,19 +67,28 @@ SETTINGS: tuple[Setting, ...] = (
             "`1`: clients of the embedded engine may order faults, such as `&faults=rate_limit@1`. A script "
             "such as `expire@60`: every session has these. For tests and rehearsals."),
     Setting("VOICEAPP_ENGINE_MCP_PRIVATE", "engine_mcp_private", bool, False,
-            "Clients of the embedded engine may name MCP servers on private addresses and over plain HTTP: "
-            "never where strangers can reach the engine."),
+            "MCP servers may be on private addresses and be reached over plain HTTP, those that clients of "
+            "the embedded engine name as well: never where strangers can reach the engine."),
     Setting("VOICEAPP_TEXT_BASE_URL", "text_base_url", str, "",
             "Base URL of an OpenAI-compatible chat endpoint that thinks for the embedded engine, such as "
             "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
     Setting("VOICEAPP_TEXT_API_KEY", "text_api_key", str, "", "Key for that endpoint."),
     Setting("VOICEAPP_TEXT_MODEL", "text_model", str, "", "Model that the chat endpoint shall use."),
+    Setting("VOICEAPP_MODEL_HOST_IDLE_S", "model_host_idle_s", float, 300.0,
+            "Seconds that a connected model host may be silent within a reply.", (1, 3600)),
+    Setting("VOICEAPP_TEXT_PRICE_IN", "text_price_in", float, 0.0,
+            "US dollars for a million tokens in, by which the text gateway says what an answer cost.",
+            (0, 10000)),
+    Setting("VOICEAPP_TEXT_PRICE_OUT", "text_price_out", float, 0.0,
+            "US dollars for a million tokens out.", (0, 10000)),
     Setting("VOICEAPP_GRACE_S", "grace_s", float, 30.0,
             "Seconds that a session waits for its page to come back.", (0, 600)),
     Setting("VOICEAPP_MAX_SESSION_S", "max_session_s", float, 3600.0,
             "Longest session, in seconds.", (1, 86400)),
     Setting("VOICEAPP_IDLE_S", "idle_s", float, 600.0,
             "Seconds without speech, text or an answer after which a session ends.", (1, 86400)),
+    Setting("VOICEAPP_APPROVAL_S", "approval_s", float, 60.0,
+            "Seconds that the user has to allow a tool's call before it is refused.", (1, 3600)),
     Setting("VOICEAPP_MAX_SESSIONS_PER_USER", "max_sessions_per_user", int, 4,
             "Live sessions that one user may hold at once in one process.", (1, 10000)),
     Setting("VOICEAPP_MAX_SESSIONS", "max_sessions", int, 500,
@@ -129,9 +139,13 @@ class VoiceConfig:
     text_base_url: str
     text_api_key: str = field(repr=False)
     text_model: str
+    model_host_idle_s: float
+    text_price_in: float
+    text_price_out: float
     grace_s: float
     max_session_s: float
     idle_s: float
+    approval_s: float
     max_sessions_per_user: int
     max_sessions: int
     connect_timeout_s: float
@@ -294,16 +308,32 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One assistant as a session runs with it; kept with the session.
 
     ``turn_detection`` and ``transcription`` are the GA objects ``session.audio.input.turn_detection``
-    and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions).
+    and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions). ``voices`` are
+    offered on the page beside ``voice``.
     """
+
+    @property
+    def offered_voices(self) -> tuple[str, ...]:
+        """Voices that a user may choose from, the assistant's own first; empty where there is no choice."""
+        if not self.voices:
+            return ()
+        own = (self.voice,) if self.voice else ()
+        return own + tuple(voice for voice in self.voices if voice not in own)
 
     slug: str
     name: str
     instructions: str = ""
     voice: str = ""
+    voices: tuple[str, ...] = ()
     input_format: AudioFormat = AudioFormat.PCM16
     output_format: AudioFormat = AudioFormat.PCM16
     turn_detection: dict[str, Any] | None = msgspec.field(default_factory=lambda: {"type": "server_vad"})
     transcription: dict[str, Any] | None = msgspec.field(default_factory=dict)
     max_output_tokens: int | None = None
     tools: tuple[str, ...] = ()
+    mcp_servers: tuple[McpServer, ...] = ()
+
+    def without_secrets(self) -> AssistantConfig:
+        """Return the assistant as it may be kept with its sessions."""
+        servers = tuple(server.without_secrets() for server in self.mcp_servers)
+        return msgspec.structs.replace(self, mcp_servers=servers)

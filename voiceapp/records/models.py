@@ -16,13 +16,16 @@ from django.db import models
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig
+from voiceapp.mcp_servers import McpServer
 from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
 from voiceapp.records.validation import (
     default_turn_detection,
+    validate_mcp_servers,
     validate_tools,
     validate_transcription,
     validate_turn_detection,
+    validate_voices,
 )
 
 TITLE_LENGTH = 80
@@ -46,6 +49,12 @@ class Assistant(models.Model):
         blank=True, help_text="What the model is told before the conversation. Never shown to users."
     )
     voice = models.CharField(max_length=100, blank=True, help_text="Empty: the service's own choice.")
+    voices = models.JSONField(
+        default=list,
+        blank=True,
+        validators=[validate_voices],
+        help_text='Voices that users may choose instead, such as ["alloy", "verse"]. Empty: no choice.',
+    )
     input_format = models.CharField(
         "microphone format", max_length=16, choices=FORMAT_CHOICES, default=AudioFormat.PCM16.value
     )
@@ -80,6 +89,17 @@ class Assistant(models.Model):
         validators=[validate_tools],
         help_text='Names of tools, such as ["current_time", "calculate"].',
     )
+    mcp_servers = models.JSONField(
+        "MCP servers",
+        default=list,
+        blank=True,
+        validators=[validate_mcp_servers],
+        help_text='Servers whose tools the assistant may use, such as [{"server_label": "shop", '
+        '"server_url": "https://shop.example/mcp"}]. Each may have "allowed_tools" (a list of names), '
+        '"require_approval" ("always", unless it says "never" or {"never": {"tool_names": [...]}}), '
+        '"authorization" (a token) and "headers". Tokens and headers are sent to the voice service, which '
+        "calls the server; users never see them.",
+    )
 
     class Meta:
         ordering = ("position", "name", "id")
@@ -89,7 +109,8 @@ class Assistant(models.Model):
 
     def clean(self) -> None:
         """Refuse JSON that is empty but not null: the service would not take it."""
-        self.tools = self.tools or []
+        self.tools, self.mcp_servers = self.tools or [], self.mcp_servers or []
+        self.voices = self.voices or []
         if self.turn_detection in ("", {}, []):
             raise ValidationError({"turn_detection": "Give a type, or null for push-to-talk."})
 
@@ -100,12 +121,14 @@ class Assistant(models.Model):
             name=self.name,
             instructions=self.instructions,
             voice=self.voice,
+            voices=tuple(self.voices or ()),
             input_format=AudioFormat(self.input_format),
             output_format=AudioFormat(self.output_format),
             turn_detection=self.turn_detection,
             transcription=self.transcription,
             max_output_tokens=self.max_output_tokens,
             tools=tuple(self.tools or ()),
+            mcp_servers=msgspec.convert(self.mcp_servers or (), tuple[McpServer, ...]),
         )
 
 
@@ -136,6 +159,13 @@ class Session(models.Model):
     duration_ms = models.PositiveBigIntegerField(default=0)
     item_count = models.PositiveIntegerField(default=0)
     recording = models.CharField(max_length=255, blank=True, help_text="File, relative to the data folder.")
+    continued_from = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="continuations",
+        help_text="The session whose conversation went on in this one.",
+    )
 
     objects = Sessions.as_manager()
 

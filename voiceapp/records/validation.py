@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+from django.conf import settings
 from django.core.exceptions import ValidationError
 
+from voiceapp.mcp_servers import read_servers
 from voiceapp.tools.registry import registry
+
+MAX_VOICES = 32
+MAX_VOICE_CHARS = 100
 
 
 class _ServerVad(msgspec.Struct, forbid_unknown_fields=True, tag_field="type", tag="server_vad"):
@@ -67,6 +72,15 @@ def validate_transcription(value: object) -> None:
         _converted(value, _Transcription)
 
 
+def validate_voices(value: object) -> None:
+    """Refuse what is not a list of up to 32 different names of voices; raises ``ValidationError``."""
+    names = _converted(value, list[str])
+    if len(set(names)) < len(names):
+        raise ValidationError("Name each voice once.")
+    if len(names) > MAX_VOICES or not all(0 < len(name.strip()) <= MAX_VOICE_CHARS for name in names):
+        raise ValidationError(f"Give up to {MAX_VOICES} names of up to {MAX_VOICE_CHARS} characters.")
+
+
 def validate_tools(value: object) -> None:
     """Refuse what is not a list of different tools that exist; raises ``ValidationError``."""
     names = _converted(value, list[str])
@@ -75,6 +89,14 @@ def validate_tools(value: object) -> None:
     if unknown := set(names) - set(registry.names()):
         known = ", ".join(registry.names())
         raise ValidationError(f"There is no tool {min(unknown)!r}. There are: {known}.")
+
+
+def validate_mcp_servers(value: object) -> None:
+    """Refuse what is not a list of MCP servers that may be reached; raises ``ValidationError``."""
+    try:
+        read_servers(value, private_allowed=settings.VOICE.engine_mcp_private)
+    except ValueError as error:
+        raise ValidationError(str(error)) from None
 
 
 def _converted(value: object, kind: Any) -> Any:

@@ -78,10 +78,20 @@ class Registry:
 
     def find(self, session_id: UUID, user_id: int) -> LiveSession | None:
         """Return a user's own live session that has not begun to end."""
-        session = self._sessions.get(session_id)
-        if session is None or session.user_id != user_id or session.ending is not None:
-            return None
+        session = self._own(session_id, user_id)
+        return None if session is None or session.ending is not None else session
+
+    async def let_go(self, session_id: UUID, user_id: int, ending: Ending) -> LiveSession | None:
+        """End a user's own live session and wait until it is kept; ``None`` where none is here."""
+        session = self._own(session_id, user_id)
+        if session is not None:
+            session.end(ending)
+            await session.finished.wait()
         return session
+
+    def _own(self, session_id: UUID, user_id: int) -> LiveSession | None:
+        session = self._sessions.get(session_id)
+        return None if session is None or session.user_id != user_id else session
 
     async def drain(self) -> None:
         """End every session, telling its page, and wait until all are kept."""

@@ -42,7 +42,7 @@ export class Captions {
     for (const id of shown) {
       const caption = /** @type {Caption} */ (state.captions[id]);
       const line = this.lines.get(id) ?? this.#make(caption, state.assistant);
-      const reached = caption.role === 'assistant' && caption.spoken ? progress(caption) : 1;
+      const reached = caption.role === 'assistant' && caption.spoken && !caption.earlier ? progress(caption) : 1;
       if (line.shown !== caption || line.reached !== reached) this.#fill(line, caption, reached);
       this.#tell(caption, state.assistant);
     }
@@ -59,10 +59,10 @@ export class Captions {
    */
   #make(caption, assistant) {
     const root = document.createElement('article');
-    root.className = `line ${caption.role}`;
+    root.className = `line ${caption.role}${caption.earlier ? ' earlier' : ''}`;
     const who = document.createElement('h3');
     who.className = 'who';
-    who.textContent = { user: 'You', assistant: assistant || 'Assistant', tool: 'Tool' }[caption.role];
+    who.textContent = { user: 'You', assistant: caption.speaker || assistant || 'Assistant', tool: 'Tool' }[caption.role];
     const said = document.createElement('p');
     said.className = 'said';
     said.dir = 'auto';
@@ -123,7 +123,7 @@ export class Captions {
    * @param {string} assistant
    */
   #tell(caption, assistant) {
-    if (this.told.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
+    if (caption.earlier || this.told.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
     if (caption.transcript === 'pending' || (caption.role === 'user' && !caption.spoken)) return;
     this.told.add(caption.id);
     if (caption.transcript === 'failed') this.announce('What you said was not transcribed.');
@@ -148,7 +148,7 @@ function isShown(caption) {
  * @returns {string}
  */
 function metaOf(caption) {
-  const parts = [];
+  const parts = caption.earlier ? ['earlier'] : [];
   if (caption.role === 'tool') return caption.done ? 'used' : 'running…';
   if (caption.role === 'user' && caption.text && caption.transcript === 'failed') parts.push('not transcribed to the end');
   if (caption.heard !== null || caption.cutMs !== null) {
