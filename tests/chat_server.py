@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,8 +29,19 @@ class ChatServer:
     paths: list[str] = field(default_factory=list)
     left: asyncio.Event = field(default_factory=asyncio.Event)
     base_url: str = ""
+    serving: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.serving.add(task)
+        try:
+            await self._answer(reader, writer)
+        finally:
+            self.serving.discard(task)
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         fields = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
         self.heads.append(fields)
@@ -42,9 +53,9 @@ class ChatServer:
             writer.write(part)
             await writer.drain()
         if self.hold is not None:
-            await reader.read()
+            with suppress(ConnectionError):
+                await reader.read()
             self.left.set()
-        writer.close()
 
 
 def chat_provider(base_url: str, key: str = "", model: str = "some-model") -> ChatProvider:
@@ -63,6 +74,9 @@ async def chat_server(**settings: Any) -> AsyncIterator[ChatServer]:
         yield chat
     finally:
         server.close()
+        for task in list(chat.serving):
+            task.cancel()
+        await asyncio.gather(*chat.serving, return_exceptions=True)
 
 
 def sse(*chunks: dict[str, Any] | str, newline: str = "\n") -> list[bytes]:

@@ -55,6 +55,7 @@ class Service:
         self.expires_in_s: float | None = None
         self.refuse_if = ""
         self.refuse_with = "No."
+        self.refuse_voice = ""
         self._socket: ServerConnection | None = None
         self._changed = asyncio.Condition()
         self._read = 0
@@ -95,6 +96,9 @@ class Service:
                 self.audio += base64.b64decode(event["audio"])
             if event["type"] == "session.update" and self.refuse_if and self.refuse_if in json.dumps(event):
                 error = {"code": "invalid_value", "message": self.refuse_with, "event_id": event["event_id"]}
+                await self.send({"type": "error", "error": error})
+            elif event["type"] == "session.update" and self.refuse_voice and self.refuse_voice in str(event):
+                error = {"code": "cannot_update_voice", "message": "No.", "event_id": event["event_id"]}
                 await self.send({"type": "error", "error": error})
             elif event["type"] == "session.update":
                 self._session = merge(self._session, event["session"])

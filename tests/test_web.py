@@ -62,16 +62,18 @@ def test_strangers_are_sent_to_the_log_in_page(client: Client, address: str) -> 
 
 def test_the_page_is_told_about_assistants_but_not_their_instructions(page: Client) -> None:
     Assistant.objects.create(slug="phone", name="Phone", position=5, input_format="audio/pcmu",
-                             output_format="audio/pcma", turn_detection=None)  # fmt: skip
+                             output_format="audio/pcma", turn_detection=None, voice="alloy",
+                             voices=["verse", "alloy"])  # fmt: skip
     Assistant.objects.create(slug="off", name="Off", enabled=False)
     response = page.get("/")
     assert response.context["page_config"] == {
         "socket": "/ws/voice/",
         "assistants": [
             {"slug": "assistant", "name": "Assistant", "input_format": "audio/pcm",
-             "output_format": "audio/pcm", "push_to_talk": False},
+             "output_format": "audio/pcm", "push_to_talk": False, "voice": "", "voices": []},
             {"slug": "phone", "name": "Phone", "input_format": "audio/pcmu",
-             "output_format": "audio/pcma", "push_to_talk": True},
+             "output_format": "audio/pcma", "push_to_talk": True, "voice": "alloy",
+             "voices": ["alloy", "verse"]},
         ],
         "user": "ada",
         "isAdmin": False,
@@ -149,6 +151,29 @@ def test_somebody_elses_session_is_not_found(page: Client) -> None:
 
 
 HOSTILE = "<script>alert(1)</script>\u202etxet\u202c\x00\x1b[31m =cmd|' /C calc'!A0 <b>"
+
+
+def test_an_ended_session_can_be_continued_by_its_user_alone(page: Client, user: User) -> None:
+    ended, live = kept(user, said("a", "user", "Teach me chess.")), kept(user, ended=False)
+    other = kept(User.objects.create_user("eve"))
+    assert f'href="/?continue={ended}"' in page.get("/sessions/").content.decode()
+    assert f'href="/?continue={ended}"' in page.get(f"/sessions/{ended}/").content.decode()
+    assert "?continue=" not in page.get(f"/sessions/{live}/").content.decode()
+    response = page.get(f"/?continue={ended}")
+    assert response.context["page_config"]["continues"] == {"id": str(ended), "assistant": "assistant"}
+    assert "Teach me chess." in response.content.decode()
+    for refused in (live, other, UUID(int=3), "x", ""):
+        assert page.get(f"/?continue={refused}").status_code == 404
+
+
+def test_sessions_that_continue_each_other_are_linked(page: Client, user: User, admin_client: Client) -> None:
+    first, second = kept(user, said("a", "user", "One.")), kept(user, said("b", "user", "Two."))
+    Session.objects.filter(id=second).update(continued_from=first)
+    assert f'Continued in <a href="/sessions/{second}/"' in page.get(f"/sessions/{first}/").content.decode()
+    assert f'Continues <a href="/sessions/{first}/"' in page.get(f"/sessions/{second}/").content.decode()
+    for one, other in ((first, second), (second, first)):
+        shown = admin_client.get(f"/admin/records/session/{one}/change/").content.decode()
+        assert f'href="/admin/records/session/{other}/change/"' in shown
 
 
 def test_what_was_said_is_inert(page: Client, user: User) -> None:

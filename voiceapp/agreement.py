@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from voiceapp import session_config
 from voiceapp.actions import FormatsAgreed, SendBrowser, notice
 from voiceapp.config import AssistantConfig
@@ -16,6 +18,7 @@ _GIVEN_UP = {
         "semantic_vad_refused",
         "This service has no semantic turn detection; silence ends a turn instead.",
     ),
+    "voice": ("voice_kept", "The service keeps its voice: it cannot change once it was heard."),
     "mcp": ("mcp_refused", "This service does not take the assistant's MCP servers."),
 }
 
@@ -78,6 +81,9 @@ class Agreement:
         The service's words choose where there are two such things: ``semantic_vad`` and ``mcp``.
         """
         said = f"{error.get('param')} {error.get('message')}".lower()
+        if error.get("code") == "cannot_update_voice" and self.assistant.voice:
+            self.assistant = msgspec.structs.replace(self.assistant, voice="")
+            return "voice"
         semantic = (self.assistant.turn_detection or {}).get("type") == "semantic_vad"
         mcp = self.has_mcp and bool(self.assistant.mcp_servers)
         about_tools = "session.tools" in said or "mcp" in said

@@ -16,6 +16,7 @@ from voiceapp.config import UpstreamKind  # noqa: E402
 from voiceapp.engine import models  # noqa: E402
 from voiceapp.records import store  # noqa: E402
 from voiceapp.relay.registry import registry  # noqa: E402
+from voiceapp.review import summaries  # noqa: E402, F401 - hears of sessions that are over
 from voiceapp.routing import program, sockets  # noqa: E402
 
 

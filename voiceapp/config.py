@@ -74,6 +74,8 @@ SETTINGS: tuple[Setting, ...] = (
             "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
     Setting("VOICEAPP_TEXT_API_KEY", "text_api_key", str, "", "Key for that endpoint."),
     Setting("VOICEAPP_TEXT_MODEL", "text_model", str, "", "Model that the chat endpoint shall use."),
+    Setting("VOICEAPP_MODEL_HOST_IDLE_S", "model_host_idle_s", float, 300.0,
+            "Seconds that a connected model host may be silent within a reply.", (1, 3600)),
     Setting("VOICEAPP_TEXT_PRICE_IN", "text_price_in", float, 0.0,
             "US dollars for a million tokens in, by which the text gateway says what an answer cost.",
             (0, 10000)),
@@ -95,6 +97,8 @@ SETTINGS: tuple[Setting, ...] = (
             "Seconds within which the Realtime service must accept a connection.", (0.1, 120)),
     Setting("VOICEAPP_RECORD_AUDIO", "record_audio", bool, True,
             "Keep a recording of both sides of each session."),
+    Setting("VOICEAPP_SUMMARIES", "summaries", bool, True,
+            "Write a title and a summary of each session when it is over. Whoever thinks reads it for that."),
     Setting("VOICEAPP_ALLOWED_HOSTS", "allowed_hosts", str, "localhost,127.0.0.1,[::1]",
             "Host names that the site answers to, separated by commas."),
     Setting("VOICEAPP_TRUSTED_ORIGINS", "trusted_origins", str, "",
@@ -137,6 +141,7 @@ class VoiceConfig:
     text_base_url: str
     text_api_key: str = field(repr=False)
     text_model: str
+    model_host_idle_s: float
     text_price_in: float
     text_price_out: float
     grace_s: float
@@ -147,6 +152,7 @@ class VoiceConfig:
     max_sessions: int
     connect_timeout_s: float
     record_audio: bool
+    summaries: bool
     allowed_hosts: str
     trusted_origins: str
     secret_key: str = field(repr=False)
@@ -176,6 +182,11 @@ class VoiceConfig:
         if not self.azure_endpoint or (self.azure_chat_deployment and not self.azure_deployment):
             return UpstreamKind.EMBEDDED
         return UpstreamKind.AZURE_PREVIEW if self.azure_api_version else UpstreamKind.AZURE_GA
+
+    @property
+    def has_chat(self) -> bool:
+        """Whether the settings name a chat service; without one the built-in brain answers."""
+        return bool(self.text_base_url or self.azure_chat_deployment)
 
     def problems(self) -> list[Problem]:
         """Return every bad or missing setting as (setting, what is wrong, what to do)."""
@@ -301,17 +312,36 @@ def _read(setting: Setting, environ: Mapping[str, str]) -> Any:
     return value
 
 
+class Thinking(Enum):
+    """Who thinks for the embedded engine."""
+
+    EMBEDDED = "embedded"
+    CHAT = "chat"
+    MODEL_HOST = "model-host"
+
+
 class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One assistant as a session runs with it; kept with the session.
 
     ``turn_detection`` and ``transcription`` are the GA objects ``session.audio.input.turn_detection``
-    and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions).
+    and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions). ``voices`` are
+    offered on the page beside ``voice``. ``thinking`` is a ``Thinking``, or empty for what the settings say.
     """
+
+    @property
+    def offered_voices(self) -> tuple[str, ...]:
+        """Voices that a user may choose from, the assistant's own first; empty where there is no choice."""
+        if not self.voices:
+            return ()
+        own = (self.voice,) if self.voice else ()
+        return own + tuple(voice for voice in self.voices if voice not in own)
 
     slug: str
     name: str
+    thinking: str = ""
     instructions: str = ""
     voice: str = ""
+    voices: tuple[str, ...] = ()
     input_format: AudioFormat = AudioFormat.PCM16
     output_format: AudioFormat = AudioFormat.PCM16
     turn_detection: dict[str, Any] | None = msgspec.field(default_factory=lambda: {"type": "server_vad"})

@@ -24,6 +24,12 @@ class Items:
     transcripts_due: dict[str, float] = field(default_factory=dict)
     speech_began: dict[str, float] = field(default_factory=dict)
 
+    def restore(self, kept: list[KeptItem]) -> None:
+        """Begin with what was said before, in order; nothing of it is saved again."""
+        for item in kept:
+            self.by_id[item.item_id] = item
+            self.last_id = item.item_id
+
     def get(self, item_id: object) -> KeptItem | None:
         """Return an item, if it is known."""
         return self.by_id.get(str(item_id))

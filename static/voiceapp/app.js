@@ -9,6 +9,8 @@ import { View, find } from './ui/view.js';
 /** @type {PageConfig} */
 const config = JSON.parse(find('page-config', HTMLScriptElement).textContent ?? '{}');
 const view = new View({
+  onAcceptOffer: () => acceptOffer(),
+  onDeclineOffer: () => declineOffer(),
   onRetryMicrophone: () => void call.openMicrophone(),
   onDismiss: (key) => call.dispatch({ type: 'local.dismiss', key }),
   onAnswer: (id, approve) => call.answerApproval(id, approve),
@@ -18,7 +20,10 @@ const call = new Call(socketUrl(), (state) => {
   show();
 });
 const picker = find('assistant', HTMLSelectElement);
+const voicePicker = find('voice', HTMLSelectElement);
 const box = find('message', HTMLTextAreaElement);
+/** Who speaks in the session that goes on, and with which voice. */
+let current = { slug: '', voice: '' };
 const samples = new Float32Array(512);
 let lastProgress = -1;
 
@@ -31,7 +36,7 @@ function socketUrl() {
 
 /** Draw the state. */
 function show() {
-  picker.disabled = call.active;
+  picker.disabled = voicePicker.disabled = call.active && call.state.phase !== 'live';
   view.show(call.state, (caption) => call.player?.progress(caption.id) ?? (caption.done || !call.active ? 1 : 0));
 }
 
@@ -40,6 +45,49 @@ function chosen() {
   const found = config.assistants.find((assistant) => assistant.slug === picker.value) ?? config.assistants[0];
   if (!found) throw new Error('No assistant is set up.');
   return found;
+}
+
+/** Offer the voices of the chosen assistant, if there is a choice. */
+function showVoices() {
+  const voices = config.assistants.length ? (chosen().voices ?? []) : [];
+  voicePicker.replaceChildren(...voices.map((voice) => new Option(voice, voice)));
+  find('voice-picker', HTMLElement).hidden = voices.length < 2;
+}
+
+/** Start with whom and what is chosen, from an earlier conversation where one is to be continued. */
+function start(/** @type {boolean} */ withMicrophone) {
+  const continues = config.continues?.id;
+  if (continues) {
+    delete config.continues;
+    history.replaceState(null, '', '/');
+  }
+  current = { slug: picker.value, voice: voicePicker.value };
+  call.start(chosen(), withMicrophone, {
+    ...(voicePicker.value ? { voice: voicePicker.value } : {}), ...(continues ? { continues } : {}),
+  });
+}
+
+/** Somebody else, or another voice, was chosen: while a conversation goes on that takes a new session. */
+function choose() {
+  if (!call.active) return;
+  const same = picker.value === current.slug && voicePicker.value === current.voice;
+  const name = picker.value === current.slug ? `the voice “${voicePicker.value}”` : chosen().name;
+  const offer = { slug: picker.value, voice: voicePicker.value, name, now: call.state.assistant };
+  call.dispatch({ type: 'local.offer', offer: same ? null : offer });
+}
+
+function acceptOffer() {
+  const { offer } = call.state;
+  if (!offer) return;
+  current = { slug: offer.slug, voice: offer.voice };
+  call.continueWith(chosen(), offer.voice);
+}
+
+function declineOffer() {
+  call.dispatch({ type: 'local.offer', offer: null });
+  picker.value = current.slug;
+  showVoices();
+  if (current.voice) voicePicker.value = current.voice;
 }
 
 /** @returns {number} RMS of what the speaker plays now */
@@ -67,7 +115,7 @@ function animate() {
 function sendText() {
   const text = box.value.trim();
   if (!text || !config.assistants.length) return;
-  if (!call.active) call.start(chosen(), false);
+  if (!call.active) start(false);
   call.type(text);
   box.value = '';
   resizeBox();
@@ -110,8 +158,17 @@ function keyDown(event) {
 function wire() {
   for (const assistant of config.assistants) picker.add(new Option(assistant.name, assistant.slug));
   find('picker', HTMLElement).hidden = config.assistants.length < 2;
+  if (config.assistants.some(({ slug }) => slug === config.continues?.assistant)) {
+    picker.value = config.continues?.assistant ?? '';
+  }
+  showVoices();
+  picker.addEventListener('change', () => {
+    showVoices();
+    choose();
+  });
+  voicePicker.addEventListener('change', choose);
   view.talk.addEventListener('click', () => {
-    if (!call.active && config.assistants.length) call.start(chosen(), true);
+    if (!call.active && config.assistants.length) start(true);
   });
   view.talk.addEventListener('pointerdown', pressTalk);
   for (const name of ['pointerup', 'pointercancel', 'lostpointercapture']) {

@@ -22,6 +22,8 @@ const MUTED_TAIL_FRAMES = 75;
 /** A turn without any answer stops being "thinking" after this. */
 const ANSWER_LATE_MS = 20_000;
 
+/** @typedef {{voice?: string, continues?: string}} StartOptions another voice; the session to go on from */
+
 export class Call {
   /**
    * @param {string} socketUrl
@@ -51,6 +53,9 @@ export class Call {
     this.silenceMs = null;
     /** What the server said about the end. */
     this.lastWords = '';
+    this.continuing = false;
+    /** The session that ends is followed by another at once: its end is no news. */
+    this.moving = false;
   }
 
   /** Whether a session is going on or coming up. */
@@ -62,9 +67,11 @@ export class Call {
    * Begin; called from a user gesture, so that the browser lets sound play.
    * @param {Assistant} assistant
    * @param {boolean} withMicrophone
+   * @param {StartOptions} [options]
    */
-  start(assistant, withMicrophone) {
+  start(assistant, withMicrophone, options = {}) {
     if (this.active) return;
+    this.continuing = Boolean(options.continues);
     this.inputFormat = formatName(assistant.input_format);
     this.clock = new CaptureClock();
     this.gate = new HoldGate();
@@ -78,7 +85,7 @@ export class Call {
       onStalled: () => this.dispatch({ type: 'local.stalled', on: true }),
       onRunning: () => this.dispatch({ type: 'local.stalled', on: false }),
     });
-    this.#openSocket(assistant);
+    this.#openSocket(assistant, options);
     const opened = this.host.open();
     this.#openPlayer(assistant.output_format);
     opened.catch(() => this.#note('sound', 'This browser cannot play sound here. The words still come.', 'warning'));
@@ -113,6 +120,22 @@ export class Call {
       const problem = error instanceof MicrophoneError ? error.problem : 'failed';
       this.dispatch({ type: 'local.microphone', state: 'problem', problem });
     }
+  }
+
+  /**
+   * Go on with somebody else, or with another voice, in a new session that knows what was said.
+   * @param {Assistant} assistant
+   * @param {string} voice
+   */
+  continueWith(assistant, voice) {
+    const continues = this.socket?.sessionId;
+    if (!continues) return;
+    const { microphone, muted } = this.state;
+    this.moving = true;
+    this.hangUp();
+    this.moving = false;
+    this.start(assistant, microphone !== 'off', { continues, ...(voice ? { voice } : {}) });
+    if (muted) this.mute(true);
   }
 
   /** End the conversation. */
@@ -187,10 +210,15 @@ export class Call {
     this.socket?.send(event);
   }
 
-  /** @param {Assistant} assistant */
-  #openSocket(assistant) {
+  /**
+   * @param {Assistant} assistant
+   * @param {StartOptions} options
+   */
+  #openSocket(assistant, { voice, continues }) {
     const start = {
       assistant: assistant.slug,
+      ...(voice ? { voice } : {}),
+      ...(continues ? { continue: continues } : {}),
       audio: { input: assistant.input_format, output: assistant.output_format },
     };
     this.socket = new RealtimeSocket({ url: this.socketUrl, start }, {
@@ -364,7 +392,9 @@ export class Call {
     this.host = null;
     this.level = 0;
     clearTimeout(this.awaitTimer);
-    this.dispatch({ type: 'local.over', failed: code !== 4000, ending: closeInWords(code, sentence, began) });
+    if (this.moving) return;
+    const ending = closeInWords(code, sentence, began, this.continuing);
+    this.dispatch({ type: 'local.over', failed: code !== 4000, ending });
   }
 
   /**

@@ -139,6 +139,7 @@ class ScriptedServer:
         self.assistants = assistants or [ASSISTANT]
         self.links: list[Link] = []
         self.refuse = False
+        self.continues: dict[str, str] | None = None
         self._changed = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -227,7 +228,14 @@ class ScriptedServer:
         return _response(HTTPStatus.NOT_FOUND, b"", "text/plain")
 
     def _page(self) -> str:
-        config = {"socket": "/ws/voice/", "assistants": self.assistants, "user": "ada", "isAdmin": True}
+        config: dict[str, Any] = {
+            "socket": "/ws/voice/",
+            "assistants": self.assistants,
+            "user": "ada",
+            "isAdmin": True,
+        }
+        if self.continues:
+            config["continues"] = self.continues
         template = self._engine.get_template("voiceapp/index.html")
         return str(template.render(Context({"page_config": config, "recent": []})))
 

@@ -294,3 +294,60 @@ def test_movement_stops_for_those_who_ask(playwright: Playwright, server: Script
         first = page.locator("#rings").screenshot()
         page.wait_for_timeout(600)
         assert page.locator("#rings").screenshot() == first
+
+
+CHOIR = [
+    {**ASSISTANT, "voice": "alloy", "voices": ["alloy", "verse"]},
+    {**ASSISTANT, "slug": "bob", "name": "Bob", "voice": "", "voices": []},
+]
+
+
+def test_another_assistant_is_offered_in_a_new_session_that_knows_what_was_said(
+    playwright: Playwright,
+) -> None:
+    server = ScriptedServer(CHOIR)
+    try:
+        with open_page(playwright, server.url, flags=FAKE, viewport=DESKTOP) as page:
+            link = steps.start(page, server)
+            assert link.start["voice"] == "alloy"
+            steps.user(link, "u1", None)
+            steps.transcribe(link, "u1", "My name is Ada.")
+            page.select_option("#assistant", "bob")
+            expect(page.locator(".notice")).to_contain_text("Continue with Bob in a new session?")
+            page.click("text=Stay")
+            expect(page.locator(".notice")).to_have_count(0)
+            expect(page.locator("#assistant")).to_have_value("guide")
+            page.select_option("#voice", "verse")
+            expect(page.locator(".notice")).to_contain_text("the voice “verse”")
+            page.select_option("#assistant", "bob")
+            expect(page.locator("#voice-picker")).to_be_hidden()
+            page.click(".notice button:has-text('Continue')")
+            link.wait_type("session.end")
+            second = server.link(1)
+            assert second.start["continue"] == "3f0c2d44-0000-4000-8000-000000000001"
+            assert second.start["assistant"] == "bob"
+            assert "voice" not in second.start
+            second.ready(session_id="3f0c2d44-0000-4000-8000-000000000002",
+                         assistant={"slug": "bob", "name": "Bob"})  # fmt: skip
+            past = {"item_id": "u1", "previous_item_id": None, "role": "user", "text": "My name is Ada.",
+                    "transcript_status": "completed", "modality": "audio", "speaker": "Guide"}  # fmt: skip
+            second.send({"type": "session.history", "items": [past]})
+            expect(page.locator(".line.earlier .said")).to_have_text("My name is Ada.")
+            expect(page.locator("#status-word")).to_have_text("Listening")
+            second.wait_frames(5)
+    finally:
+        server.close()
+
+
+def test_a_past_conversation_is_continued_with_the_first_press(
+    playwright: Playwright, server: ScriptedServer
+) -> None:
+    server.continues = {"id": "3f0c2d44-0000-4000-8000-000000000009", "assistant": "guide"}
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        page.click("#talk")
+        link = server.link()
+        assert link.start["continue"] == server.continues["id"]
+        link.close(4004, "session_not_found")
+        expect(page.locator("#status-word")).to_have_text("That cannot be continued")
+        page.click("#talk")
+        assert "continue" not in server.link(1).start

@@ -204,3 +204,42 @@ test('a state is never changed in place', () => {
     { type: 'conversation.item.deleted', item_id: 'u1' }, { type: 'notice', code: 'a', message: 'm' }];
   events.reduce((state, event) => freeze(reduce(state, event)), freeze(initialState()));
 });
+
+const PAST = {
+  type: 'session.history',
+  items: [
+    { item_id: 'p1', previous_item_id: null, role: 'user', text: 'My name is Ada.', heard_text: null, cut_ms: null, transcript_status: 'completed', modality: 'audio', speaker: 'Grace' },
+    { item_id: 'p2', previous_item_id: 'p1', role: 'assistant', text: 'Hello Ada, well met.', heard_text: 'Hello Ada,', cut_ms: 900, transcript_status: '', modality: 'audio', speaker: 'Grace' },
+    { item_id: 'p3', role: 'system', text: 'secret' },
+    {},
+  ],
+};
+
+test('what was said in an earlier session comes first, as it was heard, under its speaker', () => {
+  const state = live(PAST, ...spokenUser('u1', 'p2'));
+  assert.deepEqual(state.order, ['p1', 'p2', 'u1']);
+  const { p1, p2, u1 } = state.captions;
+  assert.deepEqual([p1.earlier, p1.role, p1.text, p1.done], [true, 'user', 'My name is Ada.', true]);
+  assert.deepEqual([p2.heard, p2.cutMs, p2.speaker], ['Hello Ada,', 900, 'Grace']);
+  assert.equal(u1.earlier, false);
+});
+
+test('what was said here while the page was away is not called earlier, nor said twice', () => {
+  const state = live(PAST, { ...PAST, same_session: true });
+  assert.deepEqual(state.order, ['p1', 'p2']);
+  assert.equal(state.captions.p1.earlier, false);
+});
+
+test('after another assistant has taken over, new answers are his', () => {
+  const state = live(item('a1', 'assistant', null, []), { type: 'session.assistant', assistant: { slug: 'bob', name: 'Bob' } },
+    item('a2', 'assistant', 'a1', []));
+  assert.deepEqual([state.assistant, state.captions.a1.speaker, state.captions.a2.speaker], ['Bob', 'Guide', 'Bob']);
+});
+
+test('an offer stands until it is taken back or the session is over', () => {
+  const offer = { slug: 'bob', voice: '', name: 'Bob', now: 'Guide' };
+  const offered = live({ type: 'local.offer', offer });
+  assert.deepEqual(offered.offer, offer);
+  assert.equal(run([{ type: 'local.offer', offer: null }], offered).offer, null);
+  assert.equal(run([{ type: 'local.over', failed: false, ending: { title: 'E', detail: '', again: true } }], offered).offer, null);
+});

@@ -72,8 +72,13 @@ async def _answer(exchange: Exchange) -> None:
     if (found := PATHS.fullmatch(exchange.path)) and found["deployment"]:
         # The deployment in the address counts, as on Azure.
         body["model"] = found["deployment"]
-    completions = await providers.completions(settings.VOICE)
-    if completions.provider != "embedded":
+    model = body.get("model")
+    completions = await providers.completions(
+        settings.VOICE,
+        model=model if isinstance(model, str) else "",
+        user_id=holder.user_id if holder else None,
+    )
+    if completions.provider in ("azure", "compatible"):
         # The name that a client gives is this product's; the service behind knows its own.
         body["model"] = completions.model
     with holder.request() if holder else nullcontext():

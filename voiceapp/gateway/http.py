@@ -10,12 +10,12 @@ import msgspec
 from django.conf import settings
 
 from voiceapp.errors import VoiceAppError
-from voiceapp.gateway import contract, structured
+from voiceapp.gateway import contract
 from voiceapp.gateway.generate import Generation
 from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
 from voiceapp.records import tokens
 from voiceapp.records.tokens import QuotaExceeded, TokenHolder
-from voiceapp.text import providers, sse
+from voiceapp.text import providers, sse, structured
 
 Object = dict[str, Any]
 
@@ -64,7 +64,13 @@ async def _answer(exchange: Exchange) -> None:
     request = contract.read_request(await exchange.read_json(MAX_BODY_BYTES))
     if request.structured_schema is not None:
         structured.check_schema(request.structured_schema)
-    generation = Generation(request, await providers.completions(settings.VOICE), settings.VOICE)
+    completions = await providers.completions(
+        settings.VOICE,
+        model=request.model or "",
+        user_id=holder.user_id,
+        thread_id=request.session_id or "",
+    )
+    generation = Generation(request, completions, settings.VOICE)
     with holder.request():
         if exchange.path == STREAM:
             await exchange.stream(_frames(generation, holder))
@@ -94,7 +100,7 @@ async def _frames(generation: Generation, holder: TokenHolder) -> AsyncGenerator
 async def _charge(generation: Generation, holder: TokenHolder) -> None:
     await tokens.charge(
         holder,
-        tokens_in=generation.tokens_in,
-        tokens_out=generation.tokens_out,
+        tokens_in=generation.spent.tokens_in,
+        tokens_out=generation.spent.tokens_out,
         cost_usd=generation.cost_usd,
     )

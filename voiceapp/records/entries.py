@@ -59,11 +59,22 @@ class ToolCallRecord(msgspec.Struct, frozen=True, kw_only=True):
     ended_ms: int = 0
 
 
+class Passage(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said in one session, in order, with the name of its assistant."""
+
+    assistant: str
+    items: tuple[ItemRecord, ...]
+
+
 class OpenedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that was just begun, and the assistant that it runs with."""
+    """A session that was just begun, and the assistant that it runs with.
+
+    ``earlier`` is what was said before it, oldest first, where it continues another conversation.
+    """
 
     session_id: UUID
     assistant: AssistantConfig
+    earlier: tuple[Passage, ...] = ()
 
 
 class _Linked(Protocol):

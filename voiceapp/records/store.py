@@ -8,7 +8,7 @@ import functools
 import threading
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 import msgspec
@@ -17,11 +17,12 @@ from django.db import transaction
 from django.db.models import Max, Q
 from django.utils import timezone
 
-from voiceapp.config import AssistantConfig, VoiceConfig
+from voiceapp.config import AssistantConfig, UpstreamKind, VoiceConfig
 from voiceapp.errors import VoiceAppError
+from voiceapp.records import history
 from voiceapp.records.archive import journals_ms, recordings_folder
-from voiceapp.records.entries import ItemRecord, OpenedSession, ResponseRecord, ToolCallRecord, in_order
-from voiceapp.records.models import Assistant, Item, Session
+from voiceapp.records.entries import ItemRecord, OpenedSession, Passage, ResponseRecord, ToolCallRecord
+from voiceapp.records.models import TITLE_LENGTH, Assistant, Evaluation, Item, Session
 from voiceapp.records.ownership import Ownership
 from voiceapp.records.recording import repair as repair_recordings
 from voiceapp.records.writer import StoreFull, StoreUnavailable, Writer
@@ -29,6 +30,7 @@ from voiceapp.records.writer import StoreFull, StoreUnavailable, Writer
 __all__ = [
     "ItemRecord",
     "OpenedSession",
+    "Passage",
     "ResponseRecord",
     "StoreFull",
     "StoreUnavailable",
@@ -80,39 +82,75 @@ def _config() -> VoiceConfig:
     return config
 
 
-async def open_session(*, user_id: int, assistant_slug: str | None, upstream: str) -> OpenedSession:
+async def open_session(
+    *,
+    user_id: int,
+    assistant_slug: str | None,
+    upstream: str,
+    voice: str | None = None,
+    continues: UUID | None = None,
+) -> OpenedSession:
     """Begin a session of ``user_id`` with the named assistant, or with the first one.
 
-    Raises ``VoiceAppError`` with the code ``assistant_unknown``, or ``StoreUnavailable``.
+    ``voice`` is one of those that the assistant offers; ``continues`` is an earlier session of the same user,
+    whose assistant speaks on where none is named. Raises ``VoiceAppError`` with the code
+    ``assistant_unknown``, ``voice_unknown`` or ``session_not_found``, or ``StoreUnavailable``.
     """
     session_id, started_at, keep = uuid4(), timezone.now(), writer()
+    wish = _Wish(user_id, assistant_slug, upstream, voice, continues)
     try:
-        return await keep.call(lambda: _open(session_id, user_id, assistant_slug, upstream, started_at))
+        return await keep.call(lambda: _open(session_id, started_at, wish))
     except (asyncio.CancelledError, StoreUnavailable):
         # It may yet be opened, and then nobody knows of it.
         keep.post(lambda: _close(session_id, 0, _ending(started_at, "never_begun", 0)))
         raise
 
 
-def _open(
-    session_id: UUID, user_id: int, slug: str | None, upstream: str, started_at: datetime
-) -> OpenedSession:
-    offered = Assistant.objects.filter(enabled=True)
-    # PostgreSQL refuses to be asked for text with a NUL.
-    assistant = offered.filter(slug=slug.replace("\0", "\u2400")).first() if slug else offered.first()
-    if assistant is None:
-        raise VoiceAppError("There is no such assistant.", code="assistant_unknown")
-    config = assistant.config()
+class _Wish(NamedTuple):
+    user_id: int
+    slug: str | None
+    upstream: str
+    voice: str | None
+    continues: UUID | None
+
+
+def _open(session_id: UUID, started_at: datetime, wish: _Wish) -> OpenedSession:
+    before = None if wish.continues is None else history.own_session(wish.continues, wish.user_id)
+    assistant = _assistant(wish.slug, before)
+    config = _with_voice(assistant.config(), wish.voice)
     session = Session.objects.create(
         id=session_id,
-        user_id=user_id,
+        user_id=wish.user_id,
         assistant=assistant,
         configuration=msgspec.to_builtins(config.without_secrets()),
-        upstream=upstream,
+        upstream=UpstreamKind.EMBEDDED.value if config.thinking else wish.upstream,
         process=_ownership(_config().data_dir).name(),
         started_at=started_at,
+        continued_from=before,
     )
-    return OpenedSession(session_id=session.id, assistant=config)
+    earlier = () if before is None else history.passages(before)
+    return OpenedSession(session_id=session.id, assistant=config, earlier=earlier)
+
+
+def _assistant(slug: str | None, before: Session | None) -> Assistant:
+    offered = Assistant.objects.filter(enabled=True)
+    if slug:
+        # PostgreSQL refuses to be asked for text with a NUL.
+        found = offered.filter(slug=slug.replace("\0", "\u2400")).first()
+    else:
+        same = offered.filter(id=before.assistant_id).first() if before and before.assistant_id else None
+        found = same or offered.first()
+    if found is None:
+        raise VoiceAppError("There is no such assistant.", code="assistant_unknown")
+    return found
+
+
+def _with_voice(config: AssistantConfig, voice: str | None) -> AssistantConfig:
+    if voice is None or voice == config.voice:
+        return config
+    if voice not in config.offered_voices:
+        raise VoiceAppError("This assistant does not offer that voice.", code="voice_unknown")
+    return msgspec.structs.replace(config, voice=voice)
 
 
 async def close_session(
@@ -152,19 +190,23 @@ def _relative(recording: Path | None) -> str:
     return str(recording.relative_to(data_dir) if recording.is_relative_to(data_dir) else recording)
 
 
+async def save_summary(session_id: UUID, *, title: str, summary: str) -> None:
+    """Keep a session's title and summary; raises ``StoreUnavailable``."""
+    kept = {"heading": title.replace("\0", "")[:TITLE_LENGTH], "summary": summary.replace("\0", "")}
+    await writer().call(lambda: Session.objects.filter(id=session_id).update(**kept))
+
+
+def save_evaluation(session: Session, user_id: int, judged: dict[str, Any]) -> None:
+    """Keep an evaluation, see the table; blocks."""
+    Evaluation.objects.create(session=session, asked_by_id=user_id, **judged)
+
+
 async def load_history(session_id: UUID, user_id: int) -> list[ItemRecord]:
     """Return a session's items in the conversation's order.
 
     Raises ``VoiceAppError`` with the code ``session_not_found`` where it is unknown or somebody else's.
     """
-    return await writer().call(lambda: _history(session_id, user_id))
-
-
-def _history(session_id: UUID, user_id: int) -> list[ItemRecord]:
-    if not Session.objects.filter(id=session_id, user_id=user_id).exists():
-        raise VoiceAppError("There is no such session.", code="session_not_found")
-    rows = Item.objects.filter(session_id=session_id).order_by("id").values(*ItemRecord.__struct_fields__)
-    return in_order([ItemRecord(**row) for row in rows])
+    return await writer().call(lambda: history.items(history.own_session(session_id, user_id).id))
 
 
 def repair_unfinished() -> int:

@@ -11,6 +11,9 @@ from django.core.exceptions import ValidationError
 from voiceapp.mcp_servers import read_servers
 from voiceapp.tools.registry import registry
 
+MAX_VOICES = 32
+MAX_VOICE_CHARS = 100
+
 
 class _ServerVad(msgspec.Struct, forbid_unknown_fields=True, tag_field="type", tag="server_vad"):
     threshold: float | None = None
@@ -67,6 +70,15 @@ def validate_transcription(value: object) -> None:
     """Refuse what is not ``null`` or ``{model?, language?, prompt?}``; raises ``ValidationError``."""
     if value is not None:
         _converted(value, _Transcription)
+
+
+def validate_voices(value: object) -> None:
+    """Refuse what is not a list of up to 32 different names of voices; raises ``ValidationError``."""
+    names = _converted(value, list[str])
+    if len(set(names)) < len(names):
+        raise ValidationError("Name each voice once.")
+    if len(names) > MAX_VOICES or not all(0 < len(name.strip()) <= MAX_VOICE_CHARS for name in names):
+        raise ValidationError(f"Give up to {MAX_VOICES} names of up to {MAX_VOICE_CHARS} characters.")
 
 
 def validate_tools(value: object) -> None:

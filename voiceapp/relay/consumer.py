@@ -12,25 +12,21 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import UUID
 
 import msgspec
 from django.conf import settings
 from django.http.request import validate_host
 
 from voiceapp.actions import SendBrowser, to_browser
-from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import AudioFormatError, DecodeError, VoiceAppError
 from voiceapp.protocol import codec
 from voiceapp.protocol.events import Object
-from voiceapp.records import store
-from voiceapp.relay import target as targets
 from voiceapp.relay.ending import Ending
-from voiceapp.relay.legs import Legs
 from voiceapp.relay.live import LiveSession
-from voiceapp.relay.login import Login, login_of
-from voiceapp.relay.registry import DRAIN_S, registry
+from voiceapp.relay.login import login_of
+from voiceapp.relay.registry import DRAIN_S
+from voiceapp.relay.starting import BAD_START, Refused, Start, Visitor, begin, read_start
 
 logger = logging.getLogger(__name__)
 
@@ -46,26 +42,7 @@ FIRST_MESSAGE_S = 10.0
 CLOSE_S = 5.0
 """How long a page may take to read the last messages of a session."""
 
-SIGNED_OUT, NOT_FOUND, TOO_MANY, BAD_START, STOPPING = 4001, 4004, 4009, 4010, 4015
-
-
-class _Start(msgspec.Struct, kw_only=True):
-    """The page's first message, ``session.start``."""
-
-    type: str
-    assistant: str | None = None
-    resume: _Resume | None = None
-    audio: _Audio | None = None
-
-
-class _Resume(msgspec.Struct):
-    session_id: UUID
-    seq: int
-
-
-class _Audio(msgspec.Struct):
-    input: str | Object | None = None
-    output: str | Object | None = None
+SIGNED_OUT = 4001
 
 
 class _Report(msgspec.Struct, kw_only=True):
@@ -75,12 +52,6 @@ class _Report(msgspec.Struct, kw_only=True):
     played_ms: float
     final: bool = False
     seq: int = 0
-
-
-class _Refused(Exception):
-    def __init__(self, close_code: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.close_code, self.code, self.message = close_code, code, message
 
 
 class _Gone(Exception):
@@ -106,7 +77,7 @@ async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
         await send_to_page({"type": "websocket.accept"})
         try:
             await _Page(scope, receive, send_to_page).serve()
-        except _Refused as refused:
+        except Refused as refused:
             error = {"type": "notice", "code": refused.code, "message": refused.message, "level": "error"}
             await send_to_page({"type": "websocket.send", "text": to_browser(error).text})
             await send_to_page(
@@ -143,10 +114,20 @@ class _Page:
     async def serve(self) -> None:
         login = await login_of(self.scope)
         if login is None:
-            raise _Refused(SIGNED_OUT, "not_signed_in", "Sign in first.")
-        session = await self._begin(await self._first_message(), login)
-        if session is None:
+            raise Refused(SIGNED_OUT, "not_signed_in", "Sign in first.")
+        first = await self._first_message()
+        if first is None:
             return
+        session, told = await begin(first, Visitor(self, login, self.config, self._own_address()))
+        try:
+            if told is not None:
+                # Before everything that follows, and without a number of its own.
+                await self._send({"type": "websocket.send", "text": told.text})
+            await self._serve(session)
+        finally:
+            session.detach(self)
+
+    async def _serve(self, session: LiveSession) -> None:
         start = asyncio.get_running_loop().create_task
         sender, listener = start(self._deliver(session)), start(self._listen(session))
         tasks: set[asyncio.Future[Any]] = {sender, listener, self._released}
@@ -163,65 +144,21 @@ class _Page:
                 await asyncio.shield(asyncio.wait_for(session.finished.wait(), DRAIN_S))
             raise
         finally:
-            session.detach(self)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     # -- beginning ----------------------------------------------------------------------------------
 
-    async def _first_message(self) -> _Start | None:
+    async def _first_message(self) -> Start | None:
         try:
             async with asyncio.timeout(FIRST_MESSAGE_S):
                 message = await self._receive()
         except TimeoutError:
-            raise _Refused(BAD_START, "no_start", "The page did not start a session.") from None
+            raise Refused(BAD_START, "no_start", "The page did not start a session.") from None
         if message["type"] == "websocket.disconnect":
             return None
-        try:
-            start = msgspec.json.decode(message.get("text") or "", type=_Start)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            start = None
-        if start is None or start.type != "session.start":
-            raise _Refused(BAD_START, "bad_start", "The first message must be a valid session.start.")
-        return start
-
-    async def _begin(self, start: _Start | None, login: Login) -> LiveSession | None:
-        if start is None:
-            return None
-        if start.resume is not None:
-            found = registry.find(start.resume.session_id, login.user_id)
-            if found is None:
-                raise _Refused(NOT_FOUND, "session_not_found", "This conversation has ended.")
-            resumed = to_browser(found.resume(self, start.resume.seq))
-            # Before everything that follows, and without a number of its own.
-            await self._send({"type": "websocket.send", "text": resumed.text})
-            return found
-        try:
-            legs = _legs(start.audio)
-            registry.admit(login.user_id, self.config)
-            target = targets.choose(self.config, self._own_address())
-            opened = await store.open_session(
-                user_id=login.user_id, assistant_slug=start.assistant, upstream=target.kind.value
-            )
-            # Others may have begun while the database was asked.
-            registry.admit(login.user_id, self.config)
-        except VoiceAppError as error:
-            close_code = {
-                "too_many_sessions": TOO_MANY, "server_stopping": STOPPING, "assistant_unknown": NOT_FOUND,
-            }.get(error.code, BAD_START)  # fmt: skip
-            raise _Refused(close_code, error.code, error.message) from error
-        assistant = opened.assistant
-        session = LiveSession(
-            opened,
-            login.user_id,
-            target,
-            self.config,
-            Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format),
-        )
-        session.attach(self)
-        registry.start(session, login.key)
-        return session
+        return read_start(message.get("text") or "")
 
     def _own_address(self) -> tuple[str, int] | None:
         server = self.scope.get("server")
@@ -316,15 +253,6 @@ def _sequence(fields: Object) -> int:
     if not isinstance(seq, int):
         raise DecodeError("Invalid type for 'seq': expected an integer.", code="invalid_type", param="seq")
     return seq
-
-
-def _legs(audio: _Audio | None) -> tuple[AudioFormat | None, AudioFormat | None]:
-    if audio is None:
-        return None, None
-    return (
-        None if audio.input is None else AudioFormat.parse(audio.input),
-        None if audio.output is None else AudioFormat.parse(audio.output),
-    )
 
 
 def _error(error: VoiceAppError) -> SendBrowser:

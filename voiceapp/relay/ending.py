@@ -9,6 +9,7 @@ class Ending(Enum):
     """Why a session ended: (reason kept with it, close code of the page's socket, words for the page)."""
 
     HUNG_UP = ("hung_up", 4000, "The conversation has ended.")
+    CONTINUED = ("continued", 4000, "The conversation goes on in a new session.")
     PAGE_GONE = ("page_gone", 4000, "The page did not come back.")
     IDLE = ("idle", 4008, "Nothing was said for a long time, so the conversation has ended.")
     CAP = ("max_duration", 4013, "The conversation reached its longest duration.")

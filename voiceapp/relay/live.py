@@ -22,6 +22,7 @@ from voiceapp.errors import AudioFormatError, ToolError, VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
+from voiceapp.relay import past
 from voiceapp.relay.ending import REPLACED, SLOW, Ending
 from voiceapp.relay.legs import Legs
 from voiceapp.relay.line import Line
@@ -89,6 +90,8 @@ class LiveSession:
             tools=registry.definitions(self.assistant.tools),
             approval_ms=config.approval_s * 1000,
         )
+        self._earlier = opened.earlier
+        self.conversation.items.restore(past.kept_items(opened.earlier))
         self._writer = store.writer()
         self._recorder = (
             Recorder(recordings_folder(config.data_dir), self.id, self.legs.input, self.legs.output)
@@ -223,7 +226,8 @@ class LiveSession:
         if not self._announced:
             self._announced = True
             self._heard_at = self._loop.time()
-            self.perform([to_browser(self.description())])
+            self.perform([to_browser(self.description()), *past.told(self._earlier)])
+            self._earlier = ()
         early, self._early, self._early_ms = self._early, deque(), 0.0
         for frame in early:
             self._to_upstream(frame)

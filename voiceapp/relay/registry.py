@@ -18,7 +18,7 @@ from voiceapp.config import VoiceConfig
 from voiceapp.errors import VoiceAppError
 from voiceapp.relay.ending import Ending
 from voiceapp.relay.live import LiveSession
-from voiceapp.signals import server_stopping
+from voiceapp.signals import server_stopping, session_ended
 
 logger = logging.getLogger(__name__)
 
@@ -75,13 +75,24 @@ class Registry:
         finally:
             self._sessions.pop(session.id, None)
             self._logins.pop(session, None)
+            await session_ended.asend(type(self), session_id=session.id)
 
     def find(self, session_id: UUID, user_id: int) -> LiveSession | None:
         """Return a user's own live session that has not begun to end."""
-        session = self._sessions.get(session_id)
-        if session is None or session.user_id != user_id or session.ending is not None:
-            return None
+        session = self._own(session_id, user_id)
+        return None if session is None or session.ending is not None else session
+
+    async def let_go(self, session_id: UUID, user_id: int, ending: Ending) -> LiveSession | None:
+        """End a user's own live session and wait until it is kept; ``None`` where none is here."""
+        session = self._own(session_id, user_id)
+        if session is not None:
+            session.end(ending)
+            await session.finished.wait()
         return session
+
+    def _own(self, session_id: UUID, user_id: int) -> LiveSession | None:
+        session = self._sessions.get(session_id)
+        return None if session is None or session.user_id != user_id else session
 
     async def drain(self) -> None:
         """End every session, telling its page, and wait until all are kept."""

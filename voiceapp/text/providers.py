@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
@@ -17,10 +18,12 @@ from voiceapp.text.brain import Brain
 from voiceapp.text.chat import ChatProvider
 from voiceapp.text.completions import Completions, RemoteCompletions, client_options
 from voiceapp.text.local_completions import LocalCompletions
+from voiceapp.text.model_host import ModelHostProvider
 from voiceapp.text.product import ProductGuide
 from voiceapp.text.provider import TextProvider
 
 EMBEDDED_MODEL: Final = "voiceapp-embedded"
+HOST_MODEL: Final = "model-host"
 # Without a key the client refuses to start; local servers want none.
 _NO_KEY: Final = "none"
 
@@ -36,17 +39,12 @@ class TextEngine:
 _engines: dict[bool, TextEngine] = {}
 
 
-def has_chat(config: VoiceConfig) -> bool:
-    """Whether the settings name a chat service."""
-    return bool(config.text_base_url or config.azure_chat_deployment)
-
-
 async def text_engine(config: VoiceConfig, *, embedded: bool = False) -> TextEngine:
     """Return the chat service that the settings name, or the built-in brain, made once in this process.
 
     ``embedded``: the brain, whatever the settings name.
     """
-    remote = has_chat(config) and not embedded
+    remote = config.has_chat and not embedded
     if remote not in _engines:
         # Made in a thread: it reads a file, and a client of a chat endpoint loads certificates.
         made = await asyncio.to_thread(_remote if remote else _embedded, config)
@@ -54,9 +52,23 @@ async def text_engine(config: VoiceConfig, *, embedded: bool = False) -> TextEng
     return _engines[remote]
 
 
-async def completions(config: VoiceConfig) -> Completions:
-    """Return who answers chat requests."""
-    return (await text_engine(config)).completions
+async def completions(
+    config: VoiceConfig, *, model: str = "", user_id: int | None = None, thread_id: str = ""
+) -> Completions:
+    """Return who answers a chat request.
+
+    ``model`` chooses: ``voiceapp-embedded`` is the built-in brain, ``model-host`` the host that the user
+    connected; for any other, whoever the settings name. ``thread_id`` names the conversation to the host.
+    """
+    if model == HOST_MODEL and user_id is not None:
+        host = host_provider(config, user_id, thread_id or secrets.token_hex(12))
+        return LocalCompletions(host, HOST_MODEL, HOST_MODEL)
+    return (await text_engine(config, embedded=model == EMBEDDED_MODEL)).completions
+
+
+def host_provider(config: VoiceConfig, user_id: int, thread_id: str) -> ModelHostProvider:
+    """Return the provider for one thread of a user's own model."""
+    return ModelHostProvider(user_id, thread_id, config.model_host_idle_s)
 
 
 async def aclose() -> None:

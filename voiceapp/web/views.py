@@ -35,8 +35,9 @@ _SPENT_LINK: Final = "link=spent"
 def index(request: HttpRequest) -> HttpResponse:
     """Show the page to talk on, ``index.html``.
 
-    ``page_config``: the dictionary for the page's script (socket, assistants, user, isAdmin).
+    ``page_config``: the dictionary for the page's script (socket, assistants, user, isAdmin, continues).
     ``recent``: the user's last sessions, each with ``id``, ``title``, ``started_at``, ``duration``.
+    ``continues`` (``?continue=ID``): the ended session of the user's own that the next one goes on from.
     """
     user = _user(request)
     config = {
@@ -45,8 +46,28 @@ def index(request: HttpRequest) -> HttpResponse:
         "user": user.get_username(),
         "isAdmin": user.is_staff,
     }
+    earlier = _to_continue(user, request.GET.get("continue"))
+    if earlier is not None:
+        slug = earlier.assistant.slug if earlier.assistant else ""
+        config["continues"] = {"id": str(earlier.id), "assistant": slug}
     recent = _own_sessions(user).with_first_words()[:RECENT]
-    return render(request, "voiceapp/index.html", {"page_config": config, "recent": recent})
+    context = {"page_config": config, "recent": recent, "continues": earlier}
+    return render(request, "voiceapp/index.html", context)
+
+
+def _to_continue(user: User, asked: str | None) -> Session | None:
+    """Return the session that was asked for; somebody else's, a live or an unknown one is not found."""
+    if asked is None:
+        return None
+    try:
+        wanted = UUID(asked)
+    except ValueError:
+        raise Http404 from None
+    own = _own_sessions(user).with_first_words().select_related("assistant")
+    found = own.filter(id=wanted, ended_at__isnull=False).first()
+    if found is None:
+        raise Http404
+    return found
 
 
 def _offer(assistant: AssistantConfig) -> dict[str, Any]:
@@ -56,6 +77,8 @@ def _offer(assistant: AssistantConfig) -> dict[str, Any]:
         "input_format": assistant.input_format.value,
         "output_format": assistant.output_format.value,
         "push_to_talk": assistant.turn_detection is None,
+        "voice": assistant.voice,
+        "voices": list(assistant.offered_voices),
     }
 
 
@@ -81,12 +104,20 @@ def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
     ``session``: as in the list. ``items``: ``voiceapp.records.transcript.Line`` in order, each with
     ``role``, ``text``, ``heard_text``, ``unheard_text``, ``cut_ms``, ``transcript_status``, ``kind``,
-    ``not_transcribed``.
+    ``not_transcribed``. ``before``: the session that this one continues, if any; ``after``: those that
+    continue it.
     """
-    kept = _own_sessions(_user(request)).with_first_words().filter(id=session_id).first()
+    own = _own_sessions(_user(request)).with_first_words()
+    kept = own.filter(id=session_id).first()
     if kept is None:
         raise Http404
-    return render(request, "voiceapp/session.html", {"session": kept, "items": lines(kept)})
+    context = {
+        "session": kept,
+        "items": lines(kept),
+        "before": own.filter(id=kept.continued_from_id).first() if kept.continued_from_id else None,
+        "after": own.filter(continued_from=kept),
+    }
+    return render(request, "voiceapp/session.html", context)
 
 
 @never_cache

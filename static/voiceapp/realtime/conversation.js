@@ -14,11 +14,13 @@ import { callItem, serverUnavailable, toolHandlers } from './tools.js';
  *   id: string, previousId: string | null, role: 'user' | 'assistant' | 'tool', text: string,
  *   heard: string | null, cutMs: number | null, transcript: TranscriptStatus, spoken: boolean,
  *   done: boolean, cancelled: boolean, afterStopMs: number | null, afterWordMs: number | null,
- *   tool: import('./tools.js').Tool | null,
+ *   speaker: string, earlier: boolean, tool: import('./tools.js').Tool | null,
  * }} Caption
  * `text` is all that was said or made; `heard` the part of it that was heard where it was cut, else null.
+ * `speaker` is the assistant's name, `earlier` whether it was said in a session before this one.
  */
 /** @typedef {{key: number, code: string, message: string, level: 'info' | 'warning' | 'error'}} Notice */
+/** @typedef {{slug: string, voice: string, name: string, now: string}} Offer somebody else, or another voice, to go on with */
 /**
  * @typedef {{
  *   phase: 'idle' | 'connecting' | 'live' | 'reconnecting' | 'ended' | 'failed',
@@ -27,7 +29,8 @@ import { callItem, serverUnavailable, toolHandlers } from './tools.js';
  *   muted: boolean, holding: boolean, stalled: boolean, starting: string,
  *   userSpeaking: boolean, awaiting: boolean, response: string | null, playing: string | null,
  *   captions: Readonly<Record<string, Caption>>, seen: readonly string[], order: readonly string[],
- *   approvals: readonly import('./tools.js').Approval[], notices: readonly Notice[], noticeKey: number, ending: import('./events.js').Ending | null,
+ *   approvals: readonly import('./tools.js').Approval[], notices: readonly Notice[], noticeKey: number,
+ *   ending: import('./events.js').Ending | null, offer: Offer | null,
  * }} State
  * `seen` is the order in which items became known, `order` that of the conversation.
  */
@@ -50,7 +53,7 @@ export function initialState() {
     phase: 'idle', assistant: '', pushToTalk: false, autoReply: true, transcribes: true, upstream: '',
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
-    captions: {}, seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null,
+    captions: {}, seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
   };
 }
 
@@ -90,6 +93,7 @@ export function reduce(state, event) {
 function upsert(state, id, change) {
   const old = state.captions[id];
   const next = { ...(old ?? blank(id)), ...change };
+  if (!next.speaker && next.role === 'assistant') next.speaker = state.assistant;
   const captions = { ...state.captions, [id]: next };
   if (old && old.previousId === next.previousId) return { ...state, captions };
   const seen = old ? state.seen : [...state.seen, id];
@@ -103,7 +107,7 @@ function upsert(state, id, change) {
 function blank(id) {
   return {
     id, previousId: null, role: 'assistant', text: '', heard: null, cutMs: null, transcript: 'none', spoken: false,
-    done: false, cancelled: false, afterStopMs: null, afterWordMs: null, tool: null,
+    done: false, cancelled: false, afterStopMs: null, afterWordMs: null, speaker: '', earlier: false, tool: null,
   };
 }
 
@@ -189,6 +193,27 @@ function ready(state, event) {
     transcribes: event.transcription !== false,
     upstream: String(event.upstream ?? ''),
   };
+}
+
+/**
+ * What was said before: in the session that this one continues, or while the page was away.
+ * @param {State} state
+ * @param {ServerEvent} event
+ * @returns {State}
+ */
+function pastSeen(state, event) {
+  let next = state;
+  for (const item of event.items) {
+    if (typeof item?.item_id !== 'string' || (item.role !== 'user' && item.role !== 'assistant')) continue;
+    const transcript = item.transcript_status === 'pending' ? 'failed' : item.transcript_status || 'none';
+    next = upsert(next, item.item_id, {
+      ...(typeof item.previous_item_id === 'string' ? { previousId: item.previous_item_id } : {}),
+      role: item.role, text: String(item.text ?? ''), heard: item.heard_text ?? null, cutMs: item.cut_ms ?? null,
+      transcript, spoken: item.modality === 'audio', done: true, speaker: String(item.speaker ?? ''),
+      earlier: event.same_session !== true,
+    });
+  }
+  return next;
 }
 
 /**
@@ -291,6 +316,8 @@ function append(field, source) {
 /** @type {ReadonlyMap<string, (state: State, event: ServerEvent) => State>} */
 const HANDLERS = new Map(Object.entries({
   'session.ready': ready,
+  'session.history': pastSeen,
+  'session.assistant': (state, event) => ({ ...state, assistant: String(event.assistant.name ?? '') }),
   'session.resumed': (/** @type {State} */ state, /** @type {ServerEvent} */ event) => {
     /** @type {State} */
     const next = { ...state, phase: 'live' };
@@ -347,8 +374,9 @@ const HANDLERS = new Map(Object.entries({
     noticeKey: state.noticeKey, notices: [], microphone: event.microphone ? 'asking' : 'off',
   }),
   'local.socket': (state, event) => ({ ...state, phase: event.phase }),
+  'local.offer': (state, event) => ({ ...state, offer: event.offer }),
   'local.over': (state, event) => ({
-    ...state, phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null, approvals: [],
+    ...state, offer: null, approvals: [], phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
     notices: state.notices.filter((notice) => notice.message !== event.ending.detail), response: null,
     awaiting: false, userSpeaking: false, holding: false, stalled: false, microphone: 'off', starting: '',
   }),

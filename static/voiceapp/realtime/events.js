@@ -8,17 +8,31 @@
  * @typedef {{type: string, text?: string, transcript?: string | null}} Part
  * @typedef {{id: string, type: string, role?: string, status?: string, content?: Part[], name?: string, server_label?: string}} WireItem
  */
-/** @typedef {{slug: string, name: string, input_format: string, output_format: string, push_to_talk: boolean}} Assistant */
-/** @typedef {{socket: string, assistants: Assistant[], user: string, isAdmin: boolean}} PageConfig */
+/**
+ * @typedef {{
+ *   slug: string, name: string, input_format: string, output_format: string, push_to_talk: boolean,
+ *   voice?: string, voices?: string[],
+ * }} Assistant
+ * `voices` are those to choose from, if there is a choice.
+ */
+/**
+ * @typedef {{
+ *   socket: string, assistants: Assistant[], user: string, isAdmin: boolean,
+ *   continues?: {id: string, assistant: string},
+ * }} PageConfig
+ * `continues` is the past conversation that the next one goes on from.
+ */
 
 /**
  * Fields without which an event of a type means nothing to the page. One that lacks them is passed over, as
  * an event of an unknown type is.
- * @type {Readonly<Record<string, Readonly<Record<string, 'string' | 'number' | 'object'>>>>}
+ * @type {Readonly<Record<string, Readonly<Record<string, 'string' | 'number' | 'object' | 'list'>>>>}
  */
 const NEEDED = {
   'session.ready': { session_id: 'string', assistant: 'object', audio: 'object' },
   'session.ended': { reason: 'string' },
+  'session.history': { items: 'list' },
+  'session.assistant': { assistant: 'object' },
   'session.resumed': { session_id: 'string', seq: 'number' },
   'audio.item': { index: 'number', item_id: 'string' },
   'audio.cut': { item_id: 'string' },
@@ -67,7 +81,8 @@ export function parseEvent(text) {
   if (!isObject(value) || typeof value.type !== 'string') return null;
   const needed = NEEDED[value.type] ?? {};
   const complete = Object.entries(needed).every(([field, kind]) =>
-    kind === 'object' ? isObject(value[field]) : typeof value[field] === kind,
+    kind === 'object' ? isObject(value[field])
+      : kind === 'list' ? Array.isArray(value[field]) : typeof value[field] === kind,
   );
   // Its number counts even where the rest is of no use.
   if (!complete) return { type: 'unusable', ...(typeof value.seq === 'number' ? { seq: value.seq } : {}) };
@@ -173,9 +188,13 @@ export function canResume(code) {
  * @param {number} code
  * @param {string} sentence what the server said about it, if anything
  * @param {boolean} [began] whether the session was ever there
+ * @param {boolean} [continuing] whether it was to go on from an earlier one
  * @returns {Ending}
  */
-export function closeInWords(code, sentence, began = true) {
+export function closeInWords(code, sentence, began = true, continuing = false) {
+  if (code === 4004 && !began && continuing) {
+    return { title: 'That cannot be continued', detail: sentence || 'Begin a new conversation.', again: true };
+  }
   if (code === 4004 && !began) {
     return { title: 'That assistant is gone', detail: 'Reload the page and choose another.', again: false };
   }

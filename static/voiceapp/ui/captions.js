@@ -50,7 +50,7 @@ export class Captions {
     for (const id of shown) {
       const caption = /** @type {Caption} */ (state.captions[id]);
       const line = this.lines.get(id) ?? this.#make(caption, state.assistant);
-      const reached = caption.role === 'assistant' && caption.spoken ? progress(caption) : 1;
+      const reached = caption.role === 'assistant' && caption.spoken && !caption.earlier ? progress(caption) : 1;
       if (line.shown !== caption || line.reached !== reached) this.#fill(line, caption, reached);
       this.#tell(caption, state.assistant);
     }
@@ -67,10 +67,10 @@ export class Captions {
    */
   #make(caption, assistant) {
     const root = document.createElement('article');
-    root.className = `line ${caption.role}`;
+    root.className = `line ${caption.role}${caption.earlier ? ' earlier' : ''}`;
     const who = document.createElement('h3');
     who.className = 'who';
-    who.textContent = { user: 'You', assistant: assistant || 'Assistant', tool: 'Tool' }[caption.role];
+    who.textContent = { user: 'You', assistant: caption.speaker || assistant || 'Assistant', tool: 'Tool' }[caption.role];
     const said = document.createElement('p');
     said.className = 'said';
     said.dir = 'auto';
@@ -135,7 +135,7 @@ export class Captions {
    * @param {string} assistant
    */
   #tell(caption, assistant) {
-    if (this.told.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
+    if (caption.earlier || this.told.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
     if (caption.transcript === 'pending' || (caption.role === 'user' && !caption.spoken)) return;
     this.told.add(caption.id);
     if (caption.tool) this.announce(`${toolTitle(caption.tool)} ${inert(caption.text)}: ${metaOf(caption)}`);
@@ -161,11 +161,12 @@ function isShown(caption) {
  * @returns {string}
  */
 function metaOf(caption) {
-  const parts = [];
+  const parts = caption.earlier ? ['earlier'] : [];
   if (caption.tool) {
     const { state, note } = caption.tool;
     return state === 'running' && note ? inert(note) : note ? `${TOOL[state]}: ${inert(note)}` : TOOL[state];
   }
+  if (caption.role === 'tool') return parts.join();
   if (caption.role === 'user' && caption.text && caption.transcript === 'failed') parts.push('not transcribed to the end');
   if (caption.heard !== null || caption.cutMs !== null) {
     parts.push(caption.cutMs === null ? 'interrupted' : `interrupted after ${seconds(caption.cutMs)}`);

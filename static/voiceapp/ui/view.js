@@ -11,6 +11,7 @@ import { PROBLEMS, STATUS } from './words.js';
 /**
  * @typedef {{
  *   onRetryMicrophone: () => void, onDismiss: (key: number) => void, onAnswer: (id: string, approve: boolean) => void,
+ *   onAcceptOffer: () => void, onDeclineOffer: () => void,
  * }} ViewCallbacks
  */
 
@@ -163,7 +164,8 @@ export class View {
   /** @param {State} state */
   #showCards(state) {
     const advice = state.problem && IN_CALL.has(state.phase) ? PROBLEMS[state.problem] : undefined;
-    const key = `${advice ? state.problem : ''}|${state.notices.map((notice) => notice.key).join()}`;
+    const { offer } = state;
+    const key = `${advice ? state.problem : ''}|${offer ? `${offer.slug} ${offer.voice}` : ''}|${state.notices.map((notice) => notice.key).join()}`;
     if (key === this.cardKey) return;
     this.cardKey = key;
     /** @type {HTMLElement[]} */
@@ -171,6 +173,11 @@ export class View {
     if (advice) {
       const retry = advice.retry ? { word: 'Try again', act: () => this.callbacks.onRetryMicrophone() } : null;
       cards.push(card('warning', advice.title, advice.detail, retry));
+    }
+    if (offer) {
+      cards.push(card('info', '', `Continue with ${offer.name} in a new session? What was said goes along.`,
+        { word: 'Continue', act: () => this.callbacks.onAcceptOffer() },
+        { word: 'Stay', act: () => this.callbacks.onDeclineOffer() }));
     }
     for (const notice of state.notices) {
       const close = { word: 'Dismiss', act: () => this.callbacks.onDismiss(notice.key) };
@@ -186,10 +193,10 @@ export class View {
  * @param {string} level
  * @param {string} title
  * @param {string} detail
- * @param {{word: string, act: () => void} | null} action
+ * @param {({word: string, act: () => void} | null)[]} actions
  * @returns {HTMLElement}
  */
-function card(level, title, detail, action) {
+function card(level, title, detail, ...actions) {
   const root = document.createElement('div');
   root.className = `notice ${level}`;
   const text = document.createElement('p');
@@ -201,12 +208,16 @@ function card(level, title, detail, action) {
   }
   text.append(detail);
   root.append(text);
-  if (action) {
+  const choices = document.createElement('div');
+  choices.className = 'choices';
+  for (const action of actions) {
+    if (!action) continue;
     const button = document.createElement('button');
     button.type = 'button';
     button.textContent = action.word;
     button.addEventListener('click', action.act);
-    root.append(button);
+    choices.append(button);
   }
+  if (choices.children.length) root.append(choices);
   return root;
 }

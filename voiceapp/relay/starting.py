@@ -1,0 +1,138 @@
+"""From a page's first message to its session: a new one, one that continues another, or one come back to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+import msgspec
+
+from voiceapp.actions import SendBrowser, to_browser
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.config import VoiceConfig
+from voiceapp.errors import VoiceAppError
+from voiceapp.protocol.events import Object
+from voiceapp.records import store
+from voiceapp.relay import target as targets
+from voiceapp.relay.ending import Ending
+from voiceapp.relay.legs import Legs
+from voiceapp.relay.live import LiveSession, Page
+from voiceapp.relay.login import Login
+from voiceapp.relay.registry import registry
+
+NOT_FOUND, TOO_MANY, BAD_START, STOPPING = 4004, 4009, 4010, 4015
+
+_CLOSES = {
+    "assistant_unknown": NOT_FOUND,
+    "session_not_found": NOT_FOUND,
+    "too_many_sessions": TOO_MANY,
+    "server_stopping": STOPPING,
+}
+
+
+class Start(msgspec.Struct, kw_only=True):
+    """The page's first message, ``session.start``."""
+
+    type: str
+    assistant: str | None = None
+    voice: str | None = None
+    continues: UUID | None = msgspec.field(default=None, name="continue")
+    resume: _Resume | None = None
+    audio: _Audio | None = None
+
+
+class _Resume(msgspec.Struct):
+    session_id: UUID
+    seq: int
+
+
+class _Audio(msgspec.Struct):
+    input: str | Object | None = None
+    output: str | Object | None = None
+
+
+class Refused(Exception):
+    """No session for this page: the socket's close code, and a notice's code and words."""
+
+    def __init__(self, close_code: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.close_code, self.code, self.message = close_code, code, message
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Who asks for a session, with which socket, at which address of this server."""
+
+    page: Page
+    login: Login
+    config: VoiceConfig
+    own_address: tuple[str, int] | None
+
+
+def read_start(text: str) -> Start:
+    """Return the first message; raises ``Refused`` where it is none."""
+    try:
+        start = msgspec.json.decode(text, type=Start)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        start = None
+    if start is None or start.type != "session.start":
+        raise Refused(BAD_START, "bad_start", "The first message must be a valid session.start.")
+    return start
+
+
+async def begin(start: Start, visitor: Visitor) -> tuple[LiveSession, SendBrowser | None]:
+    """Return the page's session, attached, and what the page is told before everything else.
+
+    Raises ``Refused``.
+    """
+    if start.resume is not None:
+        found = registry.find(start.resume.session_id, visitor.login.user_id)
+        if found is None:
+            raise Refused(NOT_FOUND, "session_not_found", "This conversation has ended.")
+        return found, to_browser(found.resume(visitor.page, start.resume.seq))
+    try:
+        return await _new(start, visitor), None
+    except VoiceAppError as error:
+        raise Refused(_CLOSES.get(error.code, BAD_START), error.code, error.message) from error
+
+
+async def _new(start: Start, visitor: Visitor) -> LiveSession:
+    user_id, config = visitor.login.user_id, visitor.config
+    legs = _legs(start.audio)
+    if start.continues is not None:
+        # What was said in it has to be kept before it can be read, and one of the two is enough.
+        await registry.let_go(start.continues, user_id, Ending.CONTINUED)
+    registry.admit(user_id, config)
+    target = targets.choose(config, visitor.own_address)
+    opened = await store.open_session(
+        user_id=user_id,
+        assistant_slug=start.assistant,
+        upstream=target.kind.value,
+        voice=start.voice,
+        continues=start.continues,
+    )
+    # Others may have begun while the database was asked.
+    registry.admit(user_id, config)
+    assistant = opened.assistant
+    if assistant.thinking:
+        target = targets.thinking(
+            config,
+            visitor.own_address,
+            assistant.thinking,
+            user_id=user_id,
+            thread_id=str(opened.session_id),
+        )
+    agreed = Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format)
+    session = LiveSession(opened, user_id, target, config, agreed)
+    session.attach(visitor.page)
+    registry.start(session, visitor.login.key)
+    return session
+
+
+def _legs(audio: _Audio | None) -> tuple[AudioFormat | None, AudioFormat | None]:
+    if audio is None:
+        return None, None
+    return (
+        None if audio.input is None else AudioFormat.parse(audio.input),
+        None if audio.output is None else AudioFormat.parse(audio.output),
+    )
