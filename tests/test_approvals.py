@@ -300,8 +300,12 @@ def test_the_page_is_not_told_what_the_servers_say_of_their_tools() -> None:
     talk = Talk()
     tools = [{"name": "buy", "description": "INTERNAL", "input_schema": {}}]
     listed = {"id": "mcpl_1", "type": "mcp_list_tools", "server_label": "shop", "tools": tools}
-    told = talk.hear({"type": "conversation.item.done", "item": listed})
+    told = talk.hear(
+        {"type": "conversation.item.done", "item": listed},
+        {"type": "conversation.item.retrieved", "item": listed},
+    )
     assert page(told, "conversation.item.done")[0]["item"]["server_label"] == "shop"
+    assert page(told, "conversation.item.retrieved")[0]["item"]["server_label"] == "shop"
     assert "INTERNAL" not in "".join(action.text for action in told if isinstance(action, SendBrowser))
 
 

@@ -17,7 +17,7 @@ from voiceapp.agreement import Agreement
 from voiceapp.call_flow import CallFlow
 from voiceapp.calls import PendingCall
 from voiceapp.config import AssistantConfig
-from voiceapp.items import Items
+from voiceapp.items import Items, TextEvent
 from voiceapp.mcp_calls import McpEvent
 from voiceapp.mcp_servers import scrub
 from voiceapp.own_events import OwnEvents
@@ -85,6 +85,7 @@ class Conversation:
         self.restoring = {str(create["item"]["id"]) for create in history}
         return [
             to_browser(session_config.without_instructions(codec.to_fields(event))),
+            *self.agreement.host(),
             self.own.send(self.agreement.wish(), "configure"),
             *(self.own.send(create, "history") for create in history),
         ]
@@ -93,6 +94,7 @@ class Conversation:
         return [
             self.agreement.updated(event.session),
             to_browser(session_config.without_instructions(codec.to_fields(event))),
+            *self._tell_tools(),
             *self.calls.connected(now),
             *self._ask_again(),
             *self._follow_up(),
@@ -126,7 +128,8 @@ class Conversation:
             purpose = self.own.take(event_id)
             if purpose == "configure":
                 told, wish = self.agreement.refused(event.error)
-                return [told, *([self.own.send(wish, "configure")] if wish else [])]
+                asked = [self.own.send(wish, "configure")] if wish else []
+                return [told, *self.agreement.host(), *asked]
             if purpose is not None:
                 return []
         if code in _SETTLED_HERE:
@@ -148,6 +151,9 @@ class Conversation:
             return []
         saves = self.items.done(event.item, event.previous_item_id, now)
         return [*self.calls.item(event.item, text, now), *saves, *self._follow_up()]
+
+    def _item_retrieved(self, event: events.ConversationItemRetrieved, text: str, now: float) -> list[Action]:
+        return [self.calls.seen(event.item, text)]
 
     def _item_deleted(self, event: events.ConversationItemDeleted, text: str, now: float) -> list[Action]:
         self.items.remove(event.item_id)
@@ -183,22 +189,8 @@ class Conversation:
     def _mcp(self, event: McpEvent, text: str, now: float) -> list[Action]:
         return [*self.calls.event(event, text, now), *self._follow_up()]
 
-    def _text_delta(
-        self,
-        event: events.ResponseOutputAudioTranscriptDelta | events.ResponseOutputTextDelta,
-        text: str,
-        now: float,
-    ) -> list[Action]:
-        self.items.text_delta(event)
-        return [] if self.speaker.is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
-
-    def _text_done(
-        self,
-        event: events.ResponseOutputAudioTranscriptDone | events.ResponseOutputTextDone,
-        text: str,
-        now: float,
-    ) -> list[Action]:
-        self.items.text_done(event)
+    def _text(self, event: TextEvent, text: str, now: float) -> list[Action]:
+        self.items.words(event)
         return [] if self.speaker.is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
 
     def _audio_done(self, event: events.ResponseOutputAudioDone, text: str, now: float) -> list[Action]:
@@ -293,6 +285,16 @@ class Conversation:
         item = self.items.get(event.item_id)
         return [SendBrowser(text), *self.calls.more(event, item.name if item else "")]
 
+    def tools_listed(self, tools: list[Object], ask_first: dict[str, tuple[str, str]]) -> list[Action]:
+        """Take functions that came after the session began; ``ask_first`` as in ``CallFlow``."""
+        self.agreement.tools += tools
+        self.calls.ask_first |= ask_first
+        return self._tell_tools()
+
+    def _tell_tools(self) -> list[Action]:
+        news = self.agreement.news()
+        return [self.own.send(news, "configure")] if news else []
+
     def tool_returned(self, call_id: str, output: str, *, status: str, now: float) -> list[Action]:
         """Take a tool's output; the model is asked to go on once every pending call is answered."""
         return [*self.calls.returned(call_id, output, status=status, now=now), *self._follow_up()]
@@ -376,21 +378,19 @@ _SERVER: dict[type[Event | UnknownEvent], _Handler] = {
     events.Error: Conversation._error,
     events.ConversationItemAdded: Conversation._item_added,
     events.ConversationItemDone: Conversation._item_done,
+    events.ConversationItemRetrieved: Conversation._item_retrieved,
     events.ConversationItemDeleted: Conversation._item_deleted,
     events.ConversationItemInputAudioTranscriptionCompleted: Conversation._transcribed,
     events.ConversationItemInputAudioTranscriptionFailed: Conversation._not_transcribed,
     events.ResponseCreated: Conversation._response_created,
     events.ResponseOutputItemAdded: Conversation._output_item,
     events.ResponseOutputItemDone: Conversation._output_item,
-    events.ResponseOutputTextDelta: Conversation._text_delta,
-    events.ResponseOutputAudioTranscriptDelta: Conversation._text_delta,
-    events.ResponseOutputTextDone: Conversation._text_done,
-    events.ResponseOutputAudioTranscriptDone: Conversation._text_done,
     events.ResponseOutputAudioDone: Conversation._audio_done,
     events.ResponseFunctionCallArgumentsDelta: Conversation._arguments_delta,
     events.ResponseFunctionCallArgumentsDone: Conversation._arguments_done,
     events.ResponseDone: Conversation._response_done,
     events.InputAudioBufferSpeechStarted: Conversation._speech_started,
     events.InputAudioBufferSpeechStopped: Conversation._speech_stopped,
+    **dict.fromkeys(get_args(TextEvent), Conversation._text),
     **dict.fromkeys(get_args(McpEvent), Conversation._mcp),
 }

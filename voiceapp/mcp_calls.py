@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from voiceapp.actions import Action, SaveToolCall, notice
+from voiceapp.actions import Action, SaveToolCall, SendBrowser, notice
 from voiceapp.call_events import CallEvents
 from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol import events
@@ -200,7 +200,7 @@ class McpCalls:
         return []
 
 
-def no_tools(label: str, reason: str) -> Action:
+def no_tools(label: str, reason: str) -> SendBrowser:
     """Return the notice that the tools of a server cannot be used."""
     whose = f"The tools of “{label}”" if label else "An MCP server’s tools"
     said = f"{whose} cannot be used. {reason}".rstrip()

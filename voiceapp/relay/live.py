@@ -10,25 +10,28 @@ import asyncio
 import logging
 from collections import deque
 from itertools import count
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from voiceapp import actions
-from voiceapp.actions import Action, notice, to_browser
+from voiceapp.actions import Action, to_browser
 from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.conversation import Conversation
 from voiceapp.errors import AudioFormatError, VoiceAppError
+from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
 from voiceapp.relay import past
 from voiceapp.relay.ending import REPLACED, SLOW, Ending
+from voiceapp.relay.keeping import Kept, keep
 from voiceapp.relay.legs import Legs
 from voiceapp.relay.line import Line
 from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.target import Target
 from voiceapp.relay.tool_runs import ToolRuns
+from voiceapp.tools.mcp_client import McpClient
 from voiceapp.tools.registry import registry
 
 logger = logging.getLogger(__name__)
@@ -92,7 +95,8 @@ class LiveSession:
             ask_first=registry.ask_first(self.assistant.tools),
             approval_ms=config.approval_s * 1000,
         )
-        self._tools = ToolRuns(registry, self.id, user_id, self.assistant.tools, self.tell)
+        client = McpClient(private_allowed=config.engine_mcp_private)
+        self._tools = ToolRuns(registry, self.id, user_id, self.assistant.tools, client, self.tell)
         self._earlier = opened.earlier
         self.conversation.items.restore(past.kept_items(opened.earlier))
         self._writer = store.writer()
@@ -359,6 +363,16 @@ class LiveSession:
                 # A task of its own: a slow tool delays nothing but its own answer.
                 if self.ending is None:
                     self._group.create_task(self._call_tool(action))
+            case actions.HostServers():
+                for server in self.assistant.mcp_servers:
+                    self._group.create_task(self._list_tools(server))
+
+    async def _list_tools(self, server: McpServer) -> None:
+        listed = await self._tools.list(server)
+        if isinstance(listed, actions.SendBrowser):
+            self.perform([listed])
+        else:
+            self.perform(self.conversation.tools_listed(*listed))
 
     async def _call_tool(self, call: actions.CallTool) -> None:
         output, status = await self._tools.run(call)
@@ -376,20 +390,6 @@ class LiveSession:
         if (agreed.input, agreed.output) != (self.assistant.input_format, self.assistant.output_format):
             logger.warning("session %s: the service uses other audio formats than asked for", self.id)
 
-    def _save(self, kept: actions.KeptItem | actions.SaveResponse | actions.SaveToolCall) -> None:
-        kind, save = _RECORDS[type(kept)]
-        record = kind(**{name: getattr(kept, name) for name in kind.__struct_fields__})
-        try:
-            save(self._writer, self.id, record)
-        except VoiceAppError as error:
-            logger.error("session %s: a record could not be kept (%s)", self.id, error.code)
-            self.outbox.put_text(
-                notice("not_kept", "This conversation cannot be kept at the moment.", "warning").text
-            )
-
-
-_RECORDS: dict[type[Any], tuple[type[Any], Any]] = {
-    actions.KeptItem: (store.ItemRecord, store.Writer.save_item),
-    actions.SaveResponse: (store.ResponseRecord, store.Writer.save_response),
-    actions.SaveToolCall: (store.ToolCallRecord, store.Writer.save_tool_call),
-}
+    def _save(self, kept: Kept) -> None:
+        if (told := keep(self._writer, self.id, kept)) is not None:
+            self.outbox.put_text(told.text)

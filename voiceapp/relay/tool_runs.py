@@ -9,6 +9,11 @@ from uuid import UUID
 
 from voiceapp.actions import CallTool, SendBrowser, to_browser
 from voiceapp.errors import ToolError
+from voiceapp.mcp_calls import no_tools
+from voiceapp.mcp_servers import McpServer
+from voiceapp.protocol.events import Object
+from voiceapp.tools.mcp import McpHost
+from voiceapp.tools.mcp_client import McpClient
 from voiceapp.tools.registry import Registry, ToolContext, failure
 
 PROGRESS_S = 0.2
@@ -59,7 +64,7 @@ class Progress:
 
 
 class ToolRuns:
-    """The tools of one session: those of the registry that its assistant names."""
+    """The tools of one session: those of the registry that its assistant names, and its MCP servers'."""
 
     def __init__(
         self,
@@ -67,19 +72,32 @@ class ToolRuns:
         session_id: UUID,
         user_id: int,
         allowed: tuple[str, ...],
+        client: McpClient,
         show: Callable[[SendBrowser], None],
     ) -> None:
         self._registry = registry
         self._session_id = session_id
         self._user_id = user_id
         self._allowed = allowed
+        self._host = McpHost(client, allowed)
         self._show = show
+
+    async def list(self, server: McpServer) -> tuple[list[Object], dict[str, tuple[str, str]]] | SendBrowser:
+        """Ask a server for its tools; return them as ``Conversation.tools_listed`` wants, or a notice."""
+        try:
+            listed = await self._host.list(server)
+        except ToolError as error:
+            return no_tools(server.server_label, error.message)
+        asked = {tool.function: (server.server_label, tool.tool.name) for tool in listed if tool.asks}
+        return [tool.definition() for tool in listed], asked
 
     async def run(self, call: CallTool) -> tuple[str, str]:
         """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised."""
         progress = Progress(call.call_id, self._show)
         context = ToolContext(self._session_id, self._user_id, call.call_id, progress.tell)
         try:
+            if self._host.has(call.name):
+                return await self._host.run(call.name, call.arguments), "completed"
             return await self._registry.run(call.name, call.arguments, context, self._allowed), "completed"
         except ToolError as error:
             return failure(error), "failed"
