@@ -11,6 +11,7 @@ const config = JSON.parse(find('page-config', HTMLScriptElement).textContent ?? 
 const view = new View({
   onRetryMicrophone: () => void call.openMicrophone(),
   onDismiss: (key) => call.dispatch({ type: 'local.dismiss', key }),
+  onAnswer: (id, approve) => call.answerApproval(id, approve),
 });
 const call = new Call(socketUrl(), (state) => {
   if (state.phase === 'connecting' && !state.order.length) view.captions.clear();
@@ -55,6 +56,7 @@ function speakerLevel() {
 function animate() {
   requestAnimationFrame(animate);
   view.levels(call.level, speakerLevel());
+  view.approvals.tick(performance.now());
   const { playing } = call.state;
   const progress = playing ? (call.player?.progress(playing) ?? 1) : -1;
   if (progress !== lastProgress) show();
