@@ -279,7 +279,7 @@ async def test_a_chat_endpoint_is_spoken_sentence_by_sentence_while_it_streams(
     async with chat_server(script=script, hold=asyncio.Event()) as chat:
         provider = chat_provider(chat.base_url)
 
-        async def this_provider(config: object) -> ChatProvider:
+        async def this_provider(*given: object) -> ChatProvider:
             return provider
 
         monkeypatch.setattr(thinking, "provider", this_provider)
@@ -304,7 +304,7 @@ async def test_a_chat_endpoint_that_refuses_fails_the_response_with_its_code(
     async with chat_server(status="429 Too Many Requests", script=[b"{}"]) as chat:
         provider = chat_provider(chat.base_url)
 
-        async def this_provider(config: object) -> ChatProvider:
+        async def this_provider(*given: object) -> ChatProvider:
             return provider
 
         monkeypatch.setattr(thinking, "provider", this_provider)

@@ -15,6 +15,7 @@ import pytest
 import websockets
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.test import AsyncClient
 from jsonschema import Draft7Validator
 
 from tests.chat_server import chat_server, chunk, sse, text
@@ -24,7 +25,7 @@ from voiceapp.asgi import application
 from voiceapp.errors import TextEngineError
 from voiceapp.gateway import host_socket
 from voiceapp.gateway.host_client import ModelHost
-from voiceapp.records.models import ApiToken
+from voiceapp.records.models import ApiToken, Assistant
 from voiceapp.records.tokens import forget_known, make_token
 from voiceapp.text import host_link, model_host
 from voiceapp.text.host_link import HostLink
@@ -265,6 +266,68 @@ async def test_a_user_has_so_many_hosts_and_no_more(
         with pytest.raises(websockets.ConnectionClosed):
             await second.receive()
         assert second.socket.close_code == 4009
+
+
+# -- a voice session ---------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def page(server: str, user: User, assistant: str) -> AsyncIterator[websockets.ClientConnection]:
+    """Open the page's socket as its browser would."""
+    browser = AsyncClient()
+    await browser.aforce_login(user)
+    headers = {
+        "cookie": f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
+    }
+    origin: Any = server.replace("ws://", "http://")
+    async with websockets.connect(f"{server}/ws/voice/", additional_headers=headers, origin=origin) as socket:
+        await socket.send(json.dumps({"type": "session.start", "assistant": assistant}))
+        yield socket
+
+
+async def until(socket: websockets.ClientConnection, kind: str) -> dict[str, Any]:
+    async with asyncio.timeout(20):
+        while True:
+            message = await socket.recv()
+            if isinstance(message, str) and (event := json.loads(message))["type"] == kind:
+                return dict(event)
+
+
+async def ask(socket: websockets.ClientConnection, words: str) -> None:
+    part = {"type": "input_text", "text": words}
+    item = {"type": "message", "role": "user", "content": [part]}
+    await socket.send(json.dumps({"type": "conversation.item.create", "item": item}))
+    await socket.send(json.dumps({"type": "response.create", "response": {"output_modalities": ["text"]}}))
+
+
+async def test_a_users_own_model_answers_their_voice_session(server: str, token: str, user: User) -> None:
+    await Assistant.objects.acreate(slug="mine", name="Mine", instructions="Be kind.", thinking="model-host")
+    async with host(server, token) as mine, page(server, user, "mine") as browser:
+        ready = await until(browser, "session.ready")
+        await ask(browser, "Hello")
+        params = await mine.accept()
+        assert params["threadId"] == ready["session_id"]
+        assert "Be kind." in params["request"]["instructions"]
+        await mine.say(params, delta("From my own computer."), COMPLETED)
+        done = await until(browser, "response.output_text.done")
+        assert done["text"] == "From my own computer."
+        await browser.send(json.dumps({"type": "session.end"}))
+        await until(browser, "session.ended")
+
+
+async def test_without_a_host_the_page_is_told_so_and_the_session_lives(server: str, user: User) -> None:
+    await Assistant.objects.acreate(slug="mine", name="Mine", thinking="model-host")
+    await Assistant.objects.acreate(slug="chat", name="Chat", thinking="chat")
+    for slug, told in (("mine", "No model host is connected"), ("chat", "the settings name none")):
+        async with page(server, user, slug) as browser:
+            await until(browser, "session.ready")
+            for _ in range(2):
+                await ask(browser, "Hello")
+                done = await until(browser, "response.done")
+                assert done["response"]["status"] == "failed"
+                assert told in done["response"]["status_details"]["error"]["message"]
+            await browser.send(json.dumps({"type": "session.end"}))
+            await until(browser, "session.ended")
 
 
 # -- the link and the provider ----------------------------------------------------------------------------

@@ -97,6 +97,8 @@ SETTINGS: tuple[Setting, ...] = (
             "Seconds within which the Realtime service must accept a connection.", (0.1, 120)),
     Setting("VOICEAPP_RECORD_AUDIO", "record_audio", bool, True,
             "Keep a recording of both sides of each session."),
+    Setting("VOICEAPP_SUMMARIES", "summaries", bool, True,
+            "Write a title and a summary of each session when it is over. Whoever thinks reads it for that."),
     Setting("VOICEAPP_ALLOWED_HOSTS", "allowed_hosts", str, "localhost,127.0.0.1,[::1]",
             "Host names that the site answers to, separated by commas."),
     Setting("VOICEAPP_TRUSTED_ORIGINS", "trusted_origins", str, "",
@@ -108,6 +110,9 @@ SETTINGS: tuple[Setting, ...] = (
             "The site is reached over HTTPS only: secure cookies and strict transport security."),
     Setting("DATABASE_URL", "database_url", str, "",
             "`postgres://USER:PASSWORD@HOST:PORT/NAME`. Empty: SQLite in the data folder."),
+    Setting("VOICEAPP_REDIS_URL", "redis_url", str, "",
+            "`redis://HOST:PORT/0`, over which server processes hand sessions to each other. Empty: a "
+            "session stays with its process."),
 )  # fmt: skip
 
 
@@ -150,12 +155,14 @@ class VoiceConfig:
     max_sessions: int
     connect_timeout_s: float
     record_audio: bool
+    summaries: bool
     allowed_hosts: str
     trusted_origins: str
     secret_key: str = field(repr=False)
     debug: bool
     https: bool
     database_url: str = field(repr=False)
+    redis_url: str = field(repr=False)
 
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> tuple[VoiceConfig, list[Problem]]:
@@ -179,6 +186,11 @@ class VoiceConfig:
         if not self.azure_endpoint or (self.azure_chat_deployment and not self.azure_deployment):
             return UpstreamKind.EMBEDDED
         return UpstreamKind.AZURE_PREVIEW if self.azure_api_version else UpstreamKind.AZURE_GA
+
+    @property
+    def has_chat(self) -> bool:
+        """Whether the settings name a chat service; without one the built-in brain answers."""
+        return bool(self.text_base_url or self.azure_chat_deployment)
 
     def problems(self) -> list[Problem]:
         """Return every bad or missing setting as (setting, what is wrong, what to do)."""
@@ -220,6 +232,14 @@ class VoiceConfig:
                     "VOICEAPP_ENGINE_URL",
                     "is not a ws, wss, http or https address",
                     "Give the address of the server that runs the engine, such as ws://127.0.0.1:8000.",
+                )
+            )
+        if self.redis_url and _scheme(self.redis_url) not in ("redis", "rediss"):
+            found.append(
+                (
+                    "VOICEAPP_REDIS_URL",
+                    "is not a redis or rediss address",
+                    "Give the address of the Redis server, such as redis://127.0.0.1:6379/0.",
                 )
             )
         if not all(_scheme(origin.strip()) for origin in self.trusted_origins.split(",") if origin.strip()):
@@ -304,12 +324,20 @@ def _read(setting: Setting, environ: Mapping[str, str]) -> Any:
     return value
 
 
+class Thinking(Enum):
+    """Who thinks for the embedded engine."""
+
+    EMBEDDED = "embedded"
+    CHAT = "chat"
+    MODEL_HOST = "model-host"
+
+
 class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One assistant as a session runs with it; kept with the session.
 
     ``turn_detection`` and ``transcription`` are the GA objects ``session.audio.input.turn_detection``
     and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions). ``voices`` are
-    offered on the page beside ``voice``.
+    offered on the page beside ``voice``. ``thinking`` is a ``Thinking``, or empty for what the settings say.
     """
 
     @property
@@ -322,6 +350,7 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     slug: str
     name: str
+    thinking: str = ""
     instructions: str = ""
     voice: str = ""
     voices: tuple[str, ...] = ()
@@ -332,6 +361,15 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     tools: tuple[str, ...] = ()
     mcp_servers: tuple[McpServer, ...] = ()
+
+    def with_secrets_of(self, known: AssistantConfig) -> AssistantConfig:
+        """Return a kept assistant as it can run again: its MCP servers are those that are known by now.
+
+        A server that is no longer known is left out: its secrets were not kept.
+        """
+        servers = {server.server_label: server for server in known.mcp_servers}
+        again = tuple(servers[kept.server_label] for kept in self.mcp_servers if kept.server_label in servers)
+        return msgspec.structs.replace(self, mcp_servers=again)
 
     def without_secrets(self) -> AssistantConfig:
         """Return the assistant as it may be kept with its sessions."""

@@ -7,7 +7,7 @@ import { FRAME_MS, formatName, silentFrame } from './audio/pcm.js';
 import { Player } from './audio/player.js';
 import { HoldGate } from './hold.js';
 import { initialState, reduce } from './realtime/conversation.js';
-import { closeInWords, typedMessage } from './realtime/events.js';
+import { approvalAnswer, closeInWords, typedMessage } from './realtime/events.js';
 import { RealtimeSocket } from './realtime/socket.js';
 
 /** @typedef {import('./realtime/conversation.js').State} State */
@@ -167,6 +167,16 @@ export class Call {
     this.#await();
   }
 
+  /**
+   * Let a tool be called, or not.
+   * @param {string} id the question's
+   * @param {boolean} approve
+   */
+  answerApproval(id, approve) {
+    this.send(approvalAnswer(id, approve));
+    this.dispatch({ type: 'local.answered', approval_request_id: id });
+  }
+
   /** Push-to-talk: the button or the space bar goes down. */
   hold() {
     if (this.state.phase !== 'live' || this.state.microphone !== 'on' || this.state.muted || this.gate.held) return;
@@ -241,7 +251,8 @@ export class Call {
   /** @param {ServerEvent} event */
   #receive(event) {
     this.#act(event);
-    this.dispatch(event);
+    // The reducer has no clock of its own.
+    this.dispatch(event.type === 'approval.requested' ? { ...event, at: performance.now() } : event);
   }
 
   /**
@@ -253,6 +264,7 @@ export class Call {
       case 'session.ready': this.#agree(event); break;
       case 'notice': if (event.level === 'error') this.lastWords = event.message; break;
       case 'session.ended': this.lastWords = String(event.message ?? ''); break;
+      case 'session.resumed': if (event.moved) this.player?.finishAll(); break;
       case 'session.renewed': this.clock.restart(); break;
       case 'audio.item': this.player?.announce(event.index, event.item_id, event.content_index ?? 0); break;
       case 'audio.cut': this.player?.cut(event.item_id); break;

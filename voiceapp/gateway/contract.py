@@ -100,9 +100,6 @@ def chat_body(request: GenerateRequest) -> Object:
     }
     if request.model:
         body["model"] = request.model
-    if request.structured_schema is not None:
-        wanted = {"name": "answer", "schema": request.structured_schema}
-        body["response_format"] = {"type": "json_schema", "json_schema": wanted}
     return body
 
 

@@ -4,47 +4,44 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Any
 
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import TextEngineError
-from voiceapp.gateway import contract, structured
+from voiceapp.gateway import contract
 from voiceapp.gateway.contract import Done, GenerateRequest, GenerateResponse
+from voiceapp.text import asking
+from voiceapp.text.asking import Spent
 from voiceapp.text.chat_result import Collector
 from voiceapp.text.completions import Completions
 
 Object = dict[str, Any]
 
-ATTEMPTS: Final = 2
-"""An answer that does not fit its schema is asked for once more."""
-
 
 class Generation:
-    """One request under way. ``tokens_in``, ``tokens_out`` and ``cost_usd`` count all that it took."""
+    """One request under way; ``spent`` and ``cost_usd`` count all that it took."""
 
     def __init__(self, request: GenerateRequest, completions: Completions, config: VoiceConfig) -> None:
         self._request = request
         self._completions = completions
         self._config = config
-        self._model = request.model or completions.model
-        self.tokens_in = 0
-        self.tokens_out = 0
+        self.spent = Spent(model=request.model or completions.model)
 
     @property
     def cost_usd(self) -> float:
         """What it cost by the prices in the settings."""
         price_in, price_out = self._config.text_price_in, self._config.text_price_out
-        return round((self.tokens_in * price_in + self.tokens_out * price_out) / 1_000_000, 6)
+        return round((self.spent.tokens_in * price_in + self.spent.tokens_out * price_out) / 1_000_000, 6)
 
     async def whole(self) -> GenerateResponse:
         """Return the answer; raise ``TextEngineError``."""
         text, value = await self._answer()
         return GenerateResponse(
             text=text,
-            model=self._model,
+            model=self.spent.model,
             provider=self._completions.provider,
-            tokens_in=self.tokens_in,
-            tokens_out=self.tokens_out,
+            tokens_in=self.spent.tokens_in,
+            tokens_out=self.spent.tokens_out,
             cost_usd=self.cost_usd,
             structured=value,
         )
@@ -59,7 +56,7 @@ class Generation:
             if self._request.structured_schema is not None:
                 yield contract.token((await self._answer())[0])
             else:
-                texts = self._texts(contract.chat_body(self._request), Collector())
+                texts = self._texts(contract.chat_body(self._request))
                 async with aclosing(texts):
                     async for text in texts:
                         yield contract.token(text)
@@ -69,9 +66,9 @@ class Generation:
         yield contract.done(
             Done(
                 provider=self._completions.provider,
-                model=self._model,
-                tokens_in=self.tokens_in,
-                tokens_out=self.tokens_out,
+                model=self.spent.model,
+                tokens_in=self.spent.tokens_in,
+                tokens_out=self.spent.tokens_out,
                 cost_usd=self.cost_usd,
                 turns=sum(message.role == "user" for message in self._request.messages),
             )
@@ -79,28 +76,12 @@ class Generation:
 
     async def _answer(self) -> tuple[str, Object | None]:
         body, schema = contract.chat_body(self._request), self._request.structured_schema
-        fault = ""
-        for _ in range(1 if schema is None else ATTEMPTS):
-            collector = Collector()
-            texts = self._texts(body, collector)
-            async with aclosing(texts):
-                async for _text in texts:
-                    pass
-            if schema is None:
-                return collector.text, None
-            value, fault = structured.read(collector.text, schema)
-            if value is not None:
-                return collector.text, value
-            told = (
-                f"That did not fit the schema ({fault}). Answer again, with nothing but JSON of the schema."
-            )
-            more = [{"role": "assistant", "content": collector.text}, {"role": "user", "content": told}]
-            body = {**body, "messages": [*body["messages"], *more]}
-        raise TextEngineError(
-            f"No answer fitted the schema in {ATTEMPTS} attempts: {fault}", code="structured_output_failed"
-        )
+        if schema is None:
+            return await asking.ask(self._completions, body, self.spent), None
+        return await asking.ask_for(self._completions, body, schema, self.spent)
 
-    async def _texts(self, body: Object, collector: Collector) -> AsyncGenerator[str]:
+    async def _texts(self, body: Object) -> AsyncGenerator[str]:
+        collector = Collector()
         chunks = self._completions.stream(body)
         try:
             async with aclosing(chunks):
@@ -108,9 +89,5 @@ class Generation:
                     if text := collector.feed(chunk):
                         yield text
         finally:
-            tokens_in, tokens_out = collector.counted(body)
-            self.tokens_in += tokens_in
-            self.tokens_out += tokens_out
-            self._model = collector.model or self._model
-        if collector.finish_reason == "content_filter":
-            raise TextEngineError("The content filter ended the answer.", code="content_filter")
+            self.spent.add(collector, body)
+        asking.check_filter(collector)

@@ -10,12 +10,12 @@ import msgspec
 from django.conf import settings
 
 from voiceapp.errors import VoiceAppError
-from voiceapp.gateway import contract, structured
+from voiceapp.gateway import contract
 from voiceapp.gateway.generate import Generation
 from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
 from voiceapp.records import tokens
 from voiceapp.records.tokens import QuotaExceeded, TokenHolder
-from voiceapp.text import providers, sse
+from voiceapp.text import providers, sse, structured
 
 Object = dict[str, Any]
 
@@ -100,7 +100,7 @@ async def _frames(generation: Generation, holder: TokenHolder) -> AsyncGenerator
 async def _charge(generation: Generation, holder: TokenHolder) -> None:
     await tokens.charge(
         holder,
-        tokens_in=generation.tokens_in,
-        tokens_out=generation.tokens_out,
+        tokens_in=generation.spent.tokens_in,
+        tokens_out=generation.spent.tokens_out,
         cost_usd=generation.cost_usd,
     )

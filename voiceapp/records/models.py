@@ -15,7 +15,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.config import AssistantConfig
+from voiceapp.config import AssistantConfig, Thinking
 from voiceapp.mcp_servers import McpServer
 from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
@@ -33,6 +33,13 @@ FORMAT_CHOICES = [
     (AudioFormat.PCM16.value, "PCM, 16 bit, 24 kHz"),
     (AudioFormat.PCMU.value, "G.711 μ-law, 8 kHz"),
     (AudioFormat.PCMA.value, "G.711 A-law, 8 kHz"),
+]
+
+THINKING_CHOICES = [
+    ("", "As the settings say"),
+    (Thinking.EMBEDDED.value, "The built-in brain"),
+    (Thinking.CHAT.value, "The chat service that the settings name"),
+    (Thinking.MODEL_HOST.value, "The model that the user connected"),
 ]
 
 
@@ -54,6 +61,13 @@ class Assistant(models.Model):
         blank=True,
         validators=[validate_voices],
         help_text='Voices that users may choose instead, such as ["alloy", "verse"]. Empty: no choice.',
+    )
+    thinking = models.CharField(
+        max_length=16,
+        blank=True,
+        choices=THINKING_CHOICES,
+        default="",
+        help_text="Who thinks. Any but the first speaks with the embedded engine's voice.",
     )
     input_format = models.CharField(
         "microphone format", max_length=16, choices=FORMAT_CHOICES, default=AudioFormat.PCM16.value
@@ -119,6 +133,7 @@ class Assistant(models.Model):
         return AssistantConfig(
             slug=self.slug,
             name=self.name,
+            thinking=self.thinking,
             instructions=self.instructions,
             voice=self.voice,
             voices=tuple(self.voices or ()),
@@ -159,6 +174,10 @@ class Session(models.Model):
     duration_ms = models.PositiveBigIntegerField(default=0)
     item_count = models.PositiveIntegerField(default=0)
     recording = models.CharField(max_length=255, blank=True, help_text="File, relative to the data folder.")
+    heading = models.CharField(
+        max_length=TITLE_LENGTH, blank=True, help_text="A title, written when the session was over."
+    )
+    summary = models.TextField(blank=True)
     continued_from = models.ForeignKey(
         "self",
         null=True,
@@ -177,11 +196,13 @@ class Session(models.Model):
 
     @property
     def title(self) -> str:
-        """What the user said first, cut short; the assistant's name where nothing was said.
+        """The heading; until there is one, what the user said first, cut short, or the assistant's name.
 
-        Needs ``with_first_words``; without it the title is the assistant's name.
+        Needs ``with_first_words``; without it the title is the heading or the assistant's name.
         """
-        words = " ".join(inert(getattr(self, "first_words", None) or "").split())
+        words = " ".join(inert(self.heading).split()) or " ".join(
+            inert(getattr(self, "first_words", None) or "").split()
+        )
         if not words:
             return self.assistant_name
         return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1].rstrip()}…"
@@ -324,3 +345,27 @@ class TokenUsage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.token} on {self.day}"
+
+
+class Evaluation(models.Model):
+    """How an evaluator judged a session, and by what."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="evaluations")
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    scores: models.JSONField[list[dict[str, Any]]] = models.JSONField(
+        help_text="For each criterion: criterion, score from 0 to 10, reason."
+    )
+    overall = models.PositiveSmallIntegerField()
+    comment = models.TextField(blank=True)
+    model = models.CharField(max_length=200, blank=True)
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+
+    def __str__(self) -> str:
+        return f"{self.overall} of 10"

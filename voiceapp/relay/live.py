@@ -10,12 +10,12 @@ import asyncio
 import logging
 from collections import deque
 from itertools import count
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from voiceapp import actions
-from voiceapp.actions import Action, notice, to_browser
+from voiceapp.actions import Action, to_browser
 from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.conversation import Conversation
 from voiceapp.errors import AudioFormatError, ToolError, VoiceAppError
@@ -24,6 +24,7 @@ from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
 from voiceapp.relay import past
 from voiceapp.relay.ending import REPLACED, SLOW, Ending
+from voiceapp.relay.keeper import Keeper
 from voiceapp.relay.legs import Legs
 from voiceapp.relay.line import Line
 from voiceapp.relay.outbox import Outbox
@@ -81,7 +82,9 @@ class LiveSession:
         self._sample_bytes = self.legs.input.sample_bytes
         self.outbox = Outbox()
         self._loop = asyncio.get_running_loop()
-        self._started = self._loop.time()
+        self._moved = opened.taken_over_ms is not None
+        self._started = self._loop.time() - (opened.taken_over_ms or 0) / 1000
+        self.last_seq = 0
         self._ids = (f"relay_{n}" for n in count(1))
         self.conversation = Conversation(
             self.assistant,
@@ -92,9 +95,15 @@ class LiveSession:
         )
         self._earlier = opened.earlier
         self.conversation.items.restore(past.kept_items(opened.earlier))
-        self._writer = store.writer()
+        self._keep = Keeper(self.id, lambda told: self.outbox.put_text(told.text)).keep
         self._recorder = (
-            Recorder(recordings_folder(config.data_dir), self.id, self.legs.input, self.legs.output)
+            Recorder(
+                recordings_folder(config.data_dir),
+                self.id,
+                self.legs.input,
+                self.legs.output,
+                opened.taken_over_ms or 0,
+            )
             if config.record_audio
             else None
         )
@@ -102,8 +111,7 @@ class LiveSession:
         self._early_ms = 0.0
         self._line = Line(self.id, target, config, self)
         self._announced = False
-        self._heard_at = self._detached_at = self._started
-        self._flowing_at = self._started
+        self._heard_at = self._detached_at = self._flowing_at = self._loop.time()
         self._page: Page | None = None
         self._ending: asyncio.Future[Ending] = self._loop.create_future()
         self._group: asyncio.TaskGroup
@@ -145,6 +153,7 @@ class LiveSession:
     async def _finish(self, ending: Ending) -> None:
         """The one place where a session ends."""
         now = self.now()
+        self.last_seq = self.outbox.last_seq
         try:
             self.perform(self.conversation.finish(now))
             self.perform([to_browser(self._farewell(ending))])
@@ -226,11 +235,17 @@ class LiveSession:
         if not self._announced:
             self._announced = True
             self._heard_at = self._loop.time()
-            self.perform([to_browser(self.description()), *past.told(self._earlier)])
-            self._earlier = ()
+            self.perform(self._first_words())
         early, self._early, self._early_ms = self._early, deque(), 0.0
         for frame in early:
             self._to_upstream(frame)
+
+    def _first_words(self) -> list[Action]:
+        earlier, self._earlier = self._earlier, ()
+        if self._moved:
+            # The page has been resumed already; only the service is another.
+            return [to_browser({"type": "session.renewed"})]
+        return [to_browser(self.description()), *past.told(earlier)]
 
     def description(self) -> Object:
         """Return ``session.ready``."""
@@ -349,9 +364,9 @@ class LiveSession:
                 self._agree(action)
             case actions.SaveItem():
                 self._heard_at = self._loop.time()
-                self._save(action.item)
+                self._keep(action.item)
             case actions.SaveResponse() | actions.SaveToolCall():
-                self._save(action)
+                self._keep(action)
             case actions.CallTool():
                 # A task of its own: a slow tool delays nothing but its own answer.
                 self._group.create_task(self._call_tool(action))
@@ -376,21 +391,3 @@ class LiveSession:
         self.legs.agree(agreed.input, agreed.output)
         if (agreed.input, agreed.output) != (self.assistant.input_format, self.assistant.output_format):
             logger.warning("session %s: the service uses other audio formats than asked for", self.id)
-
-    def _save(self, kept: actions.KeptItem | actions.SaveResponse | actions.SaveToolCall) -> None:
-        kind, save = _RECORDS[type(kept)]
-        record = kind(**{name: getattr(kept, name) for name in kind.__struct_fields__})
-        try:
-            save(self._writer, self.id, record)
-        except VoiceAppError as error:
-            logger.error("session %s: a record could not be kept (%s)", self.id, error.code)
-            self.outbox.put_text(
-                notice("not_kept", "This conversation cannot be kept at the moment.", "warning").text
-            )
-
-
-_RECORDS: dict[type[Any], tuple[type[Any], Any]] = {
-    actions.KeptItem: (store.ItemRecord, store.Writer.save_item),
-    actions.SaveResponse: (store.ResponseRecord, store.Writer.save_response),
-    actions.SaveToolCall: (store.ToolCallRecord, store.Writer.save_tool_call),
-}

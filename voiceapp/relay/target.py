@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from voiceapp import entra
 from voiceapp.config import UpstreamKind, VoiceConfig
@@ -38,12 +38,7 @@ def choose(config: VoiceConfig, own_address: tuple[str, int] | None) -> Target:
     """
     kind = config.upstream_kind
     if kind is UpstreamKind.EMBEDDED:
-        return Target(
-            kind,
-            f"{_engine_base(config, own_address)}/openai/v1/realtime?model={EMBEDDED_MODEL}",
-            config.engine_api_key,
-            transcription_model="moonshine-tiny-en",
-        )
+        return _embedded(config, own_address, {})
     base = _websocket_base(config.azure_endpoint)
     deployment = quote(config.azure_deployment, safe="")
     if kind is UpstreamKind.AZURE_PREVIEW:
@@ -58,6 +53,24 @@ def choose(config: VoiceConfig, own_address: tuple[str, int] | None) -> Target:
         entra_scope=config.azure_entra_scope,
         transcription_model=config.azure_transcription_deployment,
         captions=bool(config.azure_transcription_deployment),
+    )
+
+
+def thinking(
+    config: VoiceConfig, own_address: tuple[str, int] | None, kind: str, *, user_id: int, thread_id: str
+) -> Target:
+    """Return the embedded engine with a certain ``Thinking``; a user's own model needs to know for whom."""
+    whose = {"thinking": kind, "user": str(user_id), "thread": thread_id}
+    return _embedded(config, own_address, whose)
+
+
+def _embedded(config: VoiceConfig, own_address: tuple[str, int] | None, options: dict[str, str]) -> Target:
+    query = urlencode({"model": EMBEDDED_MODEL, **options})
+    return Target(
+        UpstreamKind.EMBEDDED,
+        f"{_engine_base(config, own_address)}/openai/v1/realtime?{query}",
+        config.engine_api_key,
+        transcription_model="moonshine-tiny-en",
     )
 
 
