@@ -229,11 +229,13 @@ class Service:
 
 
 @asynccontextmanager
-async def service(dialect: Dialect = Dialect.GA, refuse: int | None = None) -> AsyncIterator[Service]:
-    """Run a scripted service on a free port of this machine."""
+async def service(
+    dialect: Dialect = Dialect.GA, refuse: int | None = None, port: int = 0
+) -> AsyncIterator[Service]:
+    """Run a scripted service on a port of this machine, by default a free one."""
     scripted = Service(dialect, refuse)
     async with serve(
-        scripted.handle, "127.0.0.1", 0, process_request=scripted.check, max_size=2**24, compression=None
+        scripted.handle, "127.0.0.1", port, process_request=scripted.check, max_size=2**24, compression=None
     ) as server:
         port = server.sockets[0].getsockname()[1]
         scripted.url = f"ws://127.0.0.1:{port}"

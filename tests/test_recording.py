@@ -318,3 +318,33 @@ async def test_a_frame_costs_the_event_loop_microseconds(tmp_path: Path) -> None
         costs.append(time.perf_counter() - before)
     await archived(live)
     assert sorted(costs)[len(costs) // 2] < 50e-6
+
+
+@pytest.mark.parametrize("order", ["one by one", "all at once", "a crash in between"])
+async def test_the_parts_of_a_session_that_moved_become_one_recording(tmp_path: Path, order: str) -> None:
+    session_id = uuid4()
+    loud = tone(1000)
+    first = Recorder(tmp_path, session_id, PCM16, PCM16)
+    first.microphone(loud, 1000)
+    # Three seconds that were generated at once; only the two before the move can have been heard.
+    first.assistant("a", tone(3000), 500)
+    await first.aclose()
+    if order == "one by one":
+        archiver.wait()
+    second = Recorder(tmp_path, session_id, PCM16, PCM16, from_ms=2500)
+    second.microphone(loud, 4000)
+    path = await second.aclose()
+    assert path is not None
+    archiver.wait()
+    if order == "a crash in between":
+        # As after a process that died between making the archive and removing the journals.
+        again = Journal(journal_path(tmp_path, session_id, "user", 2500), PCM16)
+        again.write(0, tone(500))
+        again.close()
+        make_archive(tmp_path, session_id)
+    samples, _ = soundfile.read(path)
+    assert samples.shape == (4000 * 24, 2)
+    heard = [[level(samples[:, side], at, at + 400) > 0.1 for at in range(50, 4000, 500)] for side in (0, 1)]
+    assert heard[0] == [True, True, False, False, False, False, True, True]
+    assert heard[1] == [False, True, True, True, True, False, False, False]
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]

@@ -160,10 +160,9 @@ async def test_a_failed_call_is_a_state_and_not_the_end(talking: Talk, clerk: di
         await page.until("approval.requested")
         await allow(page)
         await bring(upstream, error={"type": "http_error", "code": 500, "message": "Broken."})
-        await page.until("response.mcp_call.failed")
+        await page.until("response.tool_call.error")
         await upstream.expect("response.create")
         assert await calls_made(ready) == [("mcp_1", "failed")]
-        await page.until("response.tool_call.error")
         assert told_of_calls(page) == ["started", "delta", "error"]
 
 

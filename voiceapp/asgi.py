@@ -15,6 +15,7 @@ from django.conf import settings  # noqa: E402 - Django must be set up before th
 from voiceapp.config import UpstreamKind  # noqa: E402
 from voiceapp.engine import models  # noqa: E402
 from voiceapp.records import store  # noqa: E402
+from voiceapp.relay.handover import handover  # noqa: E402
 from voiceapp.relay.registry import registry  # noqa: E402
 from voiceapp.review import summaries  # noqa: E402, F401 - hears of sessions that are over
 from voiceapp.routing import program, sockets  # noqa: E402
@@ -40,6 +41,7 @@ async def _lifespan(receive: Any, send: Any) -> None:
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             await registry.drain()
+            await handover.aclose()
             await models.aclose()
             await store.writer().aclose()
             await send({"type": "lifespan.shutdown.complete"})

@@ -110,6 +110,9 @@ SETTINGS: tuple[Setting, ...] = (
             "The site is reached over HTTPS only: secure cookies and strict transport security."),
     Setting("DATABASE_URL", "database_url", str, "",
             "`postgres://USER:PASSWORD@HOST:PORT/NAME`. Empty: SQLite in the data folder."),
+    Setting("VOICEAPP_REDIS_URL", "redis_url", str, "",
+            "`redis://HOST:PORT/0`, over which server processes hand sessions to each other. Empty: a "
+            "session stays with its process."),
 )  # fmt: skip
 
 
@@ -159,6 +162,7 @@ class VoiceConfig:
     debug: bool
     https: bool
     database_url: str = field(repr=False)
+    redis_url: str = field(repr=False)
 
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> tuple[VoiceConfig, list[Problem]]:
@@ -228,6 +232,14 @@ class VoiceConfig:
                     "VOICEAPP_ENGINE_URL",
                     "is not a ws, wss, http or https address",
                     "Give the address of the server that runs the engine, such as ws://127.0.0.1:8000.",
+                )
+            )
+        if self.redis_url and _scheme(self.redis_url) not in ("redis", "rediss"):
+            found.append(
+                (
+                    "VOICEAPP_REDIS_URL",
+                    "is not a redis or rediss address",
+                    "Give the address of the Redis server, such as redis://127.0.0.1:6379/0.",
                 )
             )
         if not all(_scheme(origin.strip()) for origin in self.trusted_origins.split(",") if origin.strip()):
@@ -349,6 +361,15 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     tools: tuple[str, ...] = ()
     mcp_servers: tuple[McpServer, ...] = ()
+
+    def with_secrets_of(self, known: AssistantConfig) -> AssistantConfig:
+        """Return a kept assistant as it can run again: its MCP servers are those that are known by now.
+
+        A server that is no longer known is left out: its secrets were not kept.
+        """
+        servers = {server.server_label: server for server in known.mcp_servers}
+        again = tuple(servers[kept.server_label] for kept in self.mcp_servers if kept.server_label in servers)
+        return msgspec.structs.replace(self, mcp_servers=again)
 
     def without_secrets(self) -> AssistantConfig:
         """Return the assistant as it may be kept with its sessions."""

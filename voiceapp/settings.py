@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,14 @@ try:
 except ConfigurationError as _error:
     VOICE_PROBLEMS.append(("DATABASE_URL", "cannot be used", _error.message))
     DATABASES = {"default": database("", VOICE.data_dir)}
+if VOICE.redis_url and find_spec("channels_redis") is not None:
+    # Publish and subscribe: it comes back by itself when Redis does, and keeps nothing for nobody.
+    CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [VOICE.redis_url], "prefix": "voiceapp"},
+        },
+    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 STATIC_URL = "/static/"

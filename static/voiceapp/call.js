@@ -264,6 +264,7 @@ export class Call {
       case 'session.ready': this.#agree(event); break;
       case 'notice': if (event.level === 'error') this.lastWords = event.message; break;
       case 'session.ended': this.lastWords = String(event.message ?? ''); break;
+      case 'session.resumed': if (event.moved) this.player?.finishAll(); break;
       case 'session.renewed': this.clock.restart(); break;
       case 'audio.item': this.player?.announce(event.index, event.item_id, event.content_index ?? 0); break;
       case 'audio.cut': this.player?.cut(event.item_id); break;

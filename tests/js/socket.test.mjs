@@ -102,7 +102,7 @@ test('a break: resumes after the last number, audio counted; nothing lost, nothi
   world.lose();
   assert.equal(world.log.states.at(-1), 'reconnecting');
   world.pass(250);
-  assert.deepEqual(world.connect().resume, { session_id: 'S', seq: 4 });
+  assert.deepEqual(world.connect().resume, { session_id: 'S', seq: 4, frames: 0 });
   // The server goes on two messages earlier than asked.
   world.down({ type: 'session.resumed', session_id: 'S', seq: 2, lost: false });
   world.audio(7, 1);

@@ -11,8 +11,7 @@ import os
 import queue
 import secrets
 import threading
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -26,12 +25,16 @@ from voiceapp.audio.resample import Resampler
 from voiceapp.errors import AudioFormatError
 from voiceapp.records.background import yield_to_audio
 from voiceapp.records.journal import HEADER_BYTES, JournalReader
+from voiceapp.records.ownership import alone
 
 logger = logging.getLogger(__name__)
 
 RATE_HZ: Final = 24_000
 SIDES: Final = ("user", "assistant")
 _BLOCK_MS: Final = 1_000
+_COMMENT: Final = "parts "
+Stereo = np.ndarray[tuple[int, int], np.dtype[np.int16]]
+"""16-bit samples of shape (samples, 2)."""
 
 
 def recordings_folder(data_dir: Path) -> Path:
@@ -39,9 +42,13 @@ def recordings_folder(data_dir: Path) -> Path:
     return data_dir / "recordings"
 
 
-def journal_path(folder: Path, session_id: UUID, side: str) -> Path:
-    """Return the journal of one side, ``user`` or ``assistant``."""
-    return folder / f"{session_id}.{side}.wav"
+def journal_path(folder: Path, session_id: UUID, side: str, from_ms: int = 0) -> Path:
+    """Return the journal of one side, ``user`` or ``assistant``.
+
+    A session that another process took over has a part for each, which begins at ``from_ms`` of its clock.
+    """
+    part = f".{from_ms}" if from_ms else ""
+    return folder / f"{session_id}{part}.{side}.wav"
 
 
 def archive_path(folder: Path, session_id: UUID) -> Path:
@@ -63,20 +70,47 @@ def left_journals(folder: Path) -> set[UUID]:
 def make_archive(folder: Path, session_id: UUID) -> Path:
     """Turn a session's journals into its archive and remove them; return the archive's path.
 
-    Raises ``OSError`` or ``soundfile.SoundFileError``; the journals stay then, for the next try.
+    Parts that are in the archive already stay in it. Raises ``OSError`` or ``soundfile.SoundFileError``; the
+    journals stay then, for the next try.
     """
-    journals = [journal_path(folder, session_id, side) for side in SIDES]
     path = archive_path(folder, session_id)
-    if not path.exists():
-        _combine(journals, path)
-    for journal in journals:
-        journal.unlink(missing_ok=True)
+    # The process that a session was taken over from may be at it as well.
+    with alone(folder.with_name(f".{folder.name}.lock")):
+        parts = _parts(folder, session_id)
+        held = _held(path)
+        due = [part for part in parts if part not in held]
+        if due or not held:
+            _combine(folder, session_id, sorted(held), due or [0])
+        for part in parts:
+            for side in SIDES:
+                journal_path(folder, session_id, side, part).unlink(missing_ok=True)
     return path
 
 
+def _parts(folder: Path, session_id: UUID) -> list[int]:
+    """Return where the parts begin of which there are journals, in milliseconds."""
+    names = [path.name.removeprefix(str(session_id)).split(".") for path in folder.glob(f"{session_id}.*wav")]
+    return sorted({int(name[1]) if name[1].isdecimal() else 0 for name in names})
+
+
+def _held(path: Path) -> set[int]:
+    """Return the parts that an archive has; they stand in its comment."""
+    if not path.exists():
+        return set()
+    with soundfile.SoundFile(path) as archive:
+        said = str(archive.comment).removeprefix(_COMMENT).split(",")
+    return {int(part) for part in said if part.isdecimal()} or {0}
+
+
 def journals_ms(folder: Path, session_id: UUID) -> int:
-    """Return how long a session's journals are: the longer of the two, 0 where there is none."""
-    return max(_length_ms(journal_path(folder, session_id, side)) for side in SIDES)
+    """Return where the last of a session's journals ends on its clock, 0 where there is none."""
+    ends = [
+        part + length
+        for part in _parts(folder, session_id)
+        for side in SIDES
+        if (length := _length_ms(journal_path(folder, session_id, side, part)))
+    ]
+    return max(ends, default=0)
 
 
 def _length_ms(journal: Path) -> int:
@@ -88,21 +122,45 @@ def _length_ms(journal: Path) -> int:
     return round(reader.format.duration_ms(max(0, journal.stat().st_size - HEADER_BYTES)))
 
 
-def _combine(journals: list[Path], path: Path) -> None:
+def _combine(folder: Path, session_id: UUID, held: list[int], due: list[int]) -> None:
+    """Write the archive: what it holds already, then each part at its place on the session's clock."""
+    path = archive_path(folder, session_id)
     draft = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.flac")
+    begins = [part * RATE_HZ // 1000 for part in due]
+    # What a part still held when the next process took over was never heard.
+    ends = [*begins[1:], None]
     try:
-        tracks = [_Side(journal) for journal in journals]
         with draft.open("xb") as file:
             with soundfile.SoundFile(file, "w", RATE_HZ, 2, "PCM_16", format="FLAC") as out:
-                while any(track.more for track in tracks):
-                    out.write(_stereo(*(track.next_block() for track in tracks)))
+                out.comment = _COMMENT + ",".join(str(part) for part in sorted([*held, *due]))
+                if held:
+                    _lay(out, _archived(path), 0, begins[0])
+                for part, begin, end in zip(due, begins, ends, strict=True):
+                    _lay(out, _recorded(folder, session_id, part), begin, end)
             file.flush()
             os.fsync(file.fileno())
-        # Never over another: whoever was first saw both journals.
-        with suppress(FileExistsError):
-            os.link(draft, path)
+        draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _lay(out: soundfile.SoundFile, blocks: Iterator[Stereo], begin: int, end: int | None) -> None:
+    """Append blocks, after silence up to ``begin`` and as far as ``end``, both in samples."""
+    while (gap := begin - out.frames) > 0:
+        out.write(np.zeros((min(gap, RATE_HZ), 2), np.int16))
+    for block in blocks:
+        out.write(block if end is None else block[: max(0, end - out.frames)])
+
+
+def _archived(path: Path) -> Iterator[Stereo]:
+    with soundfile.SoundFile(path) as archive:
+        yield from archive.blocks(RATE_HZ, dtype="int16", always_2d=True)
+
+
+def _recorded(folder: Path, session_id: UUID, part: int) -> Iterator[Stereo]:
+    tracks = [_Side(journal_path(folder, session_id, side, part)) for side in SIDES]
+    while any(track.more for track in tracks):
+        yield _stereo(*(track.next_block() for track in tracks))
 
 
 class _Side:
@@ -136,7 +194,7 @@ class _Side:
         return self._resampler.feed(samples, last=last) if self._resampler else samples
 
 
-def _stereo(left: bytes, right: bytes) -> np.ndarray[tuple[int, int], np.dtype[np.int16]]:
+def _stereo(left: bytes, right: bytes) -> Stereo:
     """Return 16-bit samples of shape (samples, 2); the shorter side is followed by silence."""
     samples = max(len(left), len(right)) // 2
     block = np.zeros((samples, 2), np.int16)

@@ -69,12 +69,15 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True):
 class OpenedSession(msgspec.Struct, frozen=True, kw_only=True):
     """A session that was just begun, and the assistant that it runs with.
 
-    ``earlier`` is what was said before it, oldest first, where it continues another conversation.
+    ``earlier`` is what was said before it, oldest first, where it continues another conversation. One that
+    was taken over from another process has ``taken_over_ms``, the time since it began, and its own items as
+    the last of ``earlier``.
     """
 
     session_id: UUID
     assistant: AssistantConfig
     earlier: tuple[Passage, ...] = ()
+    taken_over_ms: int | None = None
 
 
 class _Linked(Protocol):

@@ -6,22 +6,26 @@ of it however the process ends, so a lock that can be had belongs to a process t
 
 from __future__ import annotations
 
+import atexit
+import functools
 import sys
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(file: IO[bytes]) -> None:
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    def _lock(file: IO[bytes], *, wait: bool = False) -> None:
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
 else:
     import fcntl
 
-    def _lock(file: IO[bytes]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def _lock(file: IO[bytes], *, wait: bool = False) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 class Ownership:
@@ -47,6 +51,10 @@ class Ownership:
         """Return the names of processes of this folder that are gone."""
         return {path.name for path in self._folder.glob("*") if path.name != self._name and _free(path)}
 
+    def gone(self, name: str) -> bool:
+        """Whether the process of that name is known to have ended; one of another folder never is."""
+        return bool(name) and name != self._name and _free(self._folder / name)
+
     def forget(self, names: set[str]) -> None:
         """Remove the files of processes that are gone and whose sessions were closed."""
         for name in names:
@@ -58,6 +66,22 @@ class Ownership:
             if self._file is not None:
                 self._file.close()
                 self._file = None
+
+
+@functools.cache
+def of_this_process(data_dir: Path) -> Ownership:
+    """Return this process's lock in a data folder; it is let go of when the process ends."""
+    ownership = Ownership(data_dir / "processes")
+    atexit.register(ownership.release)
+    return ownership
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Hold the lock file ``path``; blocks while another process or thread does."""
+    with path.open("wb") as file:
+        _lock(file, wait=True)
+        yield
 
 
 def _free(path: Path) -> bool:

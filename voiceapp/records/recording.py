@@ -155,15 +155,25 @@ class _Track:
 class Recorder:
     """Records one live session. ``at_ms`` is the session's clock at the moment the frame arrived.
 
+    ``from_ms`` is where on that clock this recording begins: one that another process has begun goes on.
+
     Methods are called on the event loop for each frame and cost microseconds. Failures of the disk are
     logged and end the recording, never the session.
     """
 
-    def __init__(self, folder: Path, session_id: UUID, input: AudioFormat, output: AudioFormat) -> None:  # noqa: A002
+    def __init__(
+        self,
+        folder: Path,
+        session_id: UUID,
+        input: AudioFormat,  # noqa: A002
+        output: AudioFormat,
+        from_ms: int = 0,
+    ) -> None:
         self._folder = folder
         self._session_id = session_id
-        self._user = _Track(journal_path(folder, session_id, "user"), input)
-        self._assistant = _Track(journal_path(folder, session_id, "assistant"), output)
+        self._from_ms = from_ms
+        self._user = _Track(journal_path(folder, session_id, "user", from_ms), input)
+        self._assistant = _Track(journal_path(folder, session_id, "assistant", from_ms), output)
         self._hole_at = 0
         self._hole = 0
         # item -> [(offset in the item, place on the track, length)], all in samples
@@ -172,6 +182,7 @@ class Recorder:
 
     def microphone(self, data: bytes, at_ms: float) -> None:
         """Add a microphone frame in the input format; it ends at ``at_ms``, give or take the network."""
+        at_ms -= self._from_ms
         track = self._user
         length = len(data) // track.format.sample_bytes
         late = round(at_ms * track.samples_per_ms) - track.end - length
@@ -203,6 +214,7 @@ class Recorder:
         """Add audio of an item in the output format; it is played after what is still being played."""
         if item_id in self._cut:
             return
+        at_ms -= self._from_ms
         track = self._assistant
         length = len(data) // track.format.sample_bytes
         places = self._items.setdefault(item_id, [])

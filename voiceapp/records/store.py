@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import functools
 import threading
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,7 +22,7 @@ from voiceapp.records import history
 from voiceapp.records.archive import journals_ms, recordings_folder
 from voiceapp.records.entries import ItemRecord, OpenedSession, Passage, ResponseRecord, ToolCallRecord
 from voiceapp.records.models import TITLE_LENGTH, Assistant, Evaluation, Item, Session
-from voiceapp.records.ownership import Ownership
+from voiceapp.records.ownership import of_this_process
 from voiceapp.records.recording import repair as repair_recordings
 from voiceapp.records.writer import StoreFull, StoreUnavailable, Writer
 
@@ -44,6 +43,7 @@ __all__ = [
     "writer",
 ]
 
+_ANYBODYS = Q()
 _guard = threading.Lock()
 _writer: Writer | None = None
 
@@ -68,13 +68,6 @@ def stop_writer() -> None:
 
 # The thread is a daemon, so that a process whose server died still ends; what it holds is written first.
 atexit.register(stop_writer)
-
-
-@functools.cache
-def _ownership(data_dir: Path) -> Ownership:
-    ownership = Ownership(data_dir / "processes")
-    atexit.register(ownership.release)
-    return ownership
 
 
 def _config() -> VoiceConfig:
@@ -124,7 +117,7 @@ def _open(session_id: UUID, started_at: datetime, wish: _Wish) -> OpenedSession:
         assistant=assistant,
         configuration=msgspec.to_builtins(config.without_secrets()),
         upstream=UpstreamKind.EMBEDDED.value if config.thinking else wish.upstream,
-        process=_ownership(_config().data_dir).name(),
+        process=of_this_process(_config().data_dir).name(),
         started_at=started_at,
         continued_from=before,
     )
@@ -164,7 +157,8 @@ async def close_session(
 ) -> None:
     """Mark a session as ended, after all that was saved of it is committed.
 
-    The first end counts: closing again changes nothing. ``item_count`` is counted where it is not given.
+    The first end counts: closing again changes nothing, nor does closing one that another process has taken
+    over. ``item_count`` is counted where it is not given.
     Raises ``StoreUnavailable``; the session is closed all the same once the database is back.
     """
     values: dict[str, Any] = {
@@ -174,13 +168,17 @@ async def close_session(
         "duration_ms": max(0, duration_ms),
         "recording": _relative(recording),
     }
-    await writer().call(lambda: _close(session_id, item_count, values))
+    if recording is None:
+        # It may have one of an earlier process.
+        del values["recording"]
+    mine = Q(process=of_this_process(_config().data_dir).name())
+    await writer().call(lambda: _close(session_id, item_count, values, mine))
 
 
-def _close(session_id: UUID, item_count: int | None, values: dict[str, Any]) -> None:
+def _close(session_id: UUID, item_count: int | None, values: dict[str, Any], whose: Q = _ANYBODYS) -> None:
     with transaction.atomic():
         count = Item.objects.filter(session_id=session_id).count() if item_count is None else item_count
-        Session.objects.filter(id=session_id, ended_at=None).update(item_count=count, **values)
+        Session.objects.filter(whose, id=session_id, ended_at=None).update(item_count=count, **values)
 
 
 def _relative(recording: Path | None) -> str:
@@ -214,7 +212,7 @@ def repair_unfinished() -> int:
 
     Sessions of other processes that live are left alone. Blocks; for use before the server starts.
     """
-    ownership = _ownership(_config().data_dir)
+    ownership = of_this_process(_config().data_dir)
     gone = ownership.dead()
     oldest = timezone.now() - timedelta(seconds=_config().max_session_s + _config().grace_s + 60)
     left = Session.objects.filter(Q(process__in=gone) | Q(started_at__lt=oldest), ended_at=None)

@@ -25,7 +25,7 @@ from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
 from voiceapp.relay import past
 from voiceapp.relay.ending import REPLACED, SLOW, Ending
-from voiceapp.relay.keeping import Kept, keep
+from voiceapp.relay.keeper import Keeper
 from voiceapp.relay.legs import Legs
 from voiceapp.relay.line import Line
 from voiceapp.relay.outbox import Outbox
@@ -85,7 +85,9 @@ class LiveSession:
         self._sample_bytes = self.legs.input.sample_bytes
         self.outbox = Outbox()
         self._loop = asyncio.get_running_loop()
-        self._started = self._loop.time()
+        self._moved = opened.taken_over_ms is not None
+        self._started = self._loop.time() - (opened.taken_over_ms or 0) / 1000
+        self.last_seq = 0
         self._ids = (f"relay_{n}" for n in count(1))
         self.conversation = Conversation(
             self.assistant,
@@ -99,9 +101,15 @@ class LiveSession:
         self._tools = ToolRuns(registry, self.id, user_id, self.assistant.tools, client, self.tell)
         self._earlier = opened.earlier
         self.conversation.items.restore(past.kept_items(opened.earlier))
-        self._writer = store.writer()
+        self._keep = Keeper(self.id, lambda told: self.outbox.put_text(told.text)).keep
         self._recorder = (
-            Recorder(recordings_folder(config.data_dir), self.id, self.legs.input, self.legs.output)
+            Recorder(
+                recordings_folder(config.data_dir),
+                self.id,
+                self.legs.input,
+                self.legs.output,
+                opened.taken_over_ms or 0,
+            )
             if config.record_audio
             else None
         )
@@ -109,8 +117,7 @@ class LiveSession:
         self._early_ms = 0.0
         self._line = Line(self.id, target, config, self)
         self._announced = False
-        self._heard_at = self._detached_at = self._started
-        self._flowing_at = self._started
+        self._heard_at = self._detached_at = self._flowing_at = self._loop.time()
         self._page: Page | None = None
         self._ending: asyncio.Future[Ending] = self._loop.create_future()
         self._group: asyncio.TaskGroup
@@ -152,6 +159,7 @@ class LiveSession:
     async def _finish(self, ending: Ending) -> None:
         """The one place where a session ends."""
         now = self.now()
+        self.last_seq = self.outbox.last_seq
         try:
             self.perform(self.conversation.finish(now))
             self.perform([to_browser(self._farewell(ending))])
@@ -233,11 +241,17 @@ class LiveSession:
         if not self._announced:
             self._announced = True
             self._heard_at = self._loop.time()
-            self.perform([to_browser(self.description()), *past.told(self._earlier)])
-            self._earlier = ()
+            self.perform(self._first_words())
         early, self._early, self._early_ms = self._early, deque(), 0.0
         for frame in early:
             self._to_upstream(frame)
+
+    def _first_words(self) -> list[Action]:
+        earlier, self._earlier = self._earlier, ()
+        if self._moved:
+            # The page has been resumed already; only the service is another.
+            return [to_browser({"type": "session.renewed"})]
+        return [to_browser(self.description()), *past.told(earlier)]
 
     def description(self) -> Object:
         """Return ``session.ready``."""
@@ -356,9 +370,9 @@ class LiveSession:
                 self._agree(action)
             case actions.SaveItem():
                 self._heard_at = self._loop.time()
-                self._save(action.item)
+                self._keep(action.item)
             case actions.SaveResponse() | actions.SaveToolCall():
-                self._save(action)
+                self._keep(action)
             case actions.CallTool():
                 # A task of its own: a slow tool delays nothing but its own answer.
                 if self.ending is None:
@@ -389,7 +403,3 @@ class LiveSession:
         self.legs.agree(agreed.input, agreed.output)
         if (agreed.input, agreed.output) != (self.assistant.input_format, self.assistant.output_format):
             logger.warning("session %s: the service uses other audio formats than asked for", self.id)
-
-    def _save(self, kept: Kept) -> None:
-        if (told := keep(self._writer, self.id, kept)) is not None:
-            self.outbox.put_text(told.text)

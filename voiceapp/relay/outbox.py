@@ -29,14 +29,17 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 class Outbox:
-    """The messages of one session to its page, whichever socket the page has at the moment."""
+    """The messages of one session to its page, whichever socket the page has at the moment.
 
-    def __init__(self) -> None:
+    They are numbered from ``after`` on: a page that was served by another process goes on counting.
+    """
+
+    def __init__(self, after: int = 0) -> None:
         self._messages: deque[Message] = deque()
         self._kept_bytes = 0
         self._flight_bytes = 0
-        self._next_seq = 1
-        self._next_to_send = 1
+        self._next_seq = after + 1
+        self._next_to_send = after + 1
         self._sender: asyncio.Future[None] | None = None
         self._empty = asyncio.Event()
 
@@ -59,6 +62,11 @@ class Outbox:
     def _wake(self) -> None:
         if self._sender is not None and not self._sender.done():
             self._sender.set_result(None)
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last message."""
+        return self._next_seq - 1
 
     @property
     def overfull(self) -> bool:

@@ -28,11 +28,30 @@ def _kept(record: ItemRecord) -> KeptItem:
     return item
 
 
-def told(passages: Sequence[Passage]) -> list[SendBrowser]:
+def owes_answer(passages: Sequence[Passage]) -> bool:
+    """Whether the last that was said still waits for its answer.
+
+    A call without its output does not: it may have had its effect, and would be made again.
+    """
+    for item in reversed(passages[-1].items if passages else ()):
+        if not _unheard(item):
+            spoke = item.type == "message" and item.role == "user" and bool(item.generated_text.strip())
+            return spoke or item.type == "function_call_output"
+    return False
+
+
+def _unheard(item: ItemRecord) -> bool:
+    """Whether it is an answer of which nothing was heard."""
+    heard = item.generated_text if item.heard_text is None else item.heard_text
+    return item.type == "message" and item.role == "assistant" and not heard.strip()
+
+
+def told(passages: Sequence[Passage], *, same_session: bool = False) -> list[SendBrowser]:
     """Return ``session.history`` for the page: messages of both sides, the newest that fit; nothing if none.
 
-    Its ``items`` have ``item_id``, ``previous_item_id``, ``role``, ``text``, ``heard_text``, ``cut_ms``,
-    ``transcript_status``, ``modality`` and ``speaker``, the assistant's name.
+    ``same_session``: they were said in this very session, elsewhere. Its ``items`` have ``item_id``,
+    ``previous_item_id``, ``role``, ``text``, ``heard_text``, ``cut_ms``, ``transcript_status``, ``modality``
+    and ``speaker``, the assistant's name.
     """
     shown: list[Object] = []
     room = session_config.HISTORY_CHARS
@@ -40,11 +59,13 @@ def told(passages: Sequence[Passage]) -> list[SendBrowser]:
         for record in reversed(passage.items):
             if record.type != "message" or record.role not in ("user", "assistant"):
                 continue
+            if record.role == "assistant" and not record.generated_text.strip():
+                continue
             room -= len(record.generated_text)
             if room < 0:
-                return [_event(shown)]
+                return [_event(shown, same_session)]
             shown.append(_shown(record, passage.assistant))
-    return [_event(shown)] if shown else []
+    return [_event(shown, same_session)] if shown else []
 
 
 def _shown(record: ItemRecord, speaker: str) -> Object:
@@ -52,5 +73,5 @@ def _shown(record: ItemRecord, speaker: str) -> Object:
     return {**fields, "text": fields.pop("generated_text"), "speaker": speaker}
 
 
-def _event(newest_first: list[Object]) -> SendBrowser:
-    return to_browser({"type": "session.history", "items": newest_first[::-1]})
+def _event(newest_first: list[Object], same_session: bool) -> SendBrowser:
+    return to_browser({"type": "session.history", "same_session": same_session, "items": newest_first[::-1]})

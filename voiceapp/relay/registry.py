@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
@@ -16,6 +15,7 @@ from django.utils import timezone
 
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import VoiceAppError
+from voiceapp.records import takeover
 from voiceapp.relay.ending import Ending
 from voiceapp.relay.live import LiveSession
 from voiceapp.signals import server_stopping, session_ended
@@ -29,7 +29,8 @@ FAREWELL_S = 5.0
 """How long a drain waits for pages to read how their session ended."""
 
 WATCH_S = 1.0
-"""How often it is checked that those who talk are still signed in: a logout ends a call within 2 s."""
+"""How often it is checked that those who talk are still signed in (a logout ends a call within 2 s), and that
+their sessions are still this process's own."""
 
 
 class Registry:
@@ -119,8 +120,9 @@ class Registry:
             await asyncio.sleep(WATCH_S)
             logins = dict(self._logins)
             try:
-                gone = await sync_to_async(_signed_out, thread_sensitive=False)(
-                    {(session.user_id, key) for session, key in logins.items()}
+                gone, taken = await sync_to_async(_changes, thread_sensitive=False)(
+                    {(session.user_id, key) for session, key in logins.items()},
+                    {session.id for session in logins if session.ending is None},
                 )
             except Exception:
                 # A database that is away for a moment signs nobody out.
@@ -129,14 +131,19 @@ class Registry:
             for session, key in logins.items():
                 if (session.user_id, key) in gone:
                     session.end(Ending.SIGNED_OUT)
+                elif session.id in taken:
+                    session.end(Ending.MOVED)
 
 
-def _signed_out(logins: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
-    """Return those logins that are over: signed out, expired, or of a user who may no longer sign in."""
-    asked = set(logins)
+def _changes(asked: set[tuple[int, str]], session_ids: set[UUID]) -> tuple[set[tuple[int, str]], set[UUID]]:
+    """Return the logins that are over, and the sessions that another process has taken over.
+
+    A login is over when it was signed out, has expired, or its user may no longer sign in.
+    """
     keys = {key for _, key in asked}
     close_old_connections()
     try:
+        taken = takeover.lost(session_ids)
         live = LoginSession.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
         known = set(live.values_list("session_key", flat=True))
         users = get_user_model().objects.filter(pk__in={user_id for user_id, _ in asked}, is_active=True)
@@ -144,7 +151,7 @@ def _signed_out(logins: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
     finally:
         # The thread is any of a pool's, each of which would keep a connection of its own.
         close_old_connections()
-    return {(user_id, key) for user_id, key in asked if key not in known or user_id not in active}
+    return {(user_id, key) for user_id, key in asked if key not in known or user_id not in active}, taken
 
 
 registry = Registry()

@@ -12,12 +12,15 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import VoiceAppError
 from voiceapp.protocol.events import Object
-from voiceapp.records import store
+from voiceapp.records import store, takeover
+from voiceapp.relay import past
 from voiceapp.relay import target as targets
 from voiceapp.relay.ending import Ending
+from voiceapp.relay.handover import handover
 from voiceapp.relay.legs import Legs
 from voiceapp.relay.live import LiveSession, Page
 from voiceapp.relay.login import Login
+from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.registry import registry
 
 NOT_FOUND, TOO_MANY, BAD_START, STOPPING = 4004, 4009, 4010, 4015
@@ -44,6 +47,7 @@ class Start(msgspec.Struct, kw_only=True):
 class _Resume(msgspec.Struct):
     session_id: UUID
     seq: int
+    frames: int = 0
 
 
 class _Audio(msgspec.Struct):
@@ -85,15 +89,69 @@ async def begin(start: Start, visitor: Visitor) -> tuple[LiveSession, SendBrowse
 
     Raises ``Refused``.
     """
-    if start.resume is not None:
-        found = registry.find(start.resume.session_id, visitor.login.user_id)
-        if found is None:
-            raise Refused(NOT_FOUND, "session_not_found", "This conversation has ended.")
-        return found, to_browser(found.resume(visitor.page, start.resume.seq))
     try:
+        if start.resume is not None:
+            return await _come_back(start.resume, start, visitor)
         return await _new(start, visitor), None
     except VoiceAppError as error:
         raise Refused(_CLOSES.get(error.code, BAD_START), error.code, error.message) from error
+
+
+async def _come_back(
+    resume: _Resume, start: Start, visitor: Visitor
+) -> tuple[LiveSession, SendBrowser | None]:
+    found = registry.find(resume.session_id, visitor.login.user_id)
+    if found is not None:
+        return found, to_browser(found.resume(visitor.page, resume.seq))
+    return await _take_over(resume, start, visitor)
+
+
+async def _take_over(
+    resume: _Resume, start: Start, visitor: Visitor
+) -> tuple[LiveSession, SendBrowser | None]:
+    """Go on here with a session of another process: it lets go, or is gone, or does not answer."""
+    user_id = visitor.login.user_id
+    legs = _legs(start.audio)
+    owner, gone = await takeover.owner_of(resume.session_id, user_id)
+    if not gone and (owner == takeover.own_name() or not handover.available()):
+        raise VoiceAppError("This conversation has ended.", code="session_not_found")
+    # Before the other process lets go of it, so that it is not lost for want of room here.
+    registry.admit(user_id, visitor.config)
+    target = targets.choose(visitor.config, visitor.own_address)
+    released = None if gone else await handover.ask(owner, resume.session_id, user_id, Ending.MOVED)
+    opened = await takeover.take(resume.session_id, user_id, owner, target.kind.value)
+    session = _live(opened, legs, target, visitor)
+    session.outbox = Outbox(after=resume.seq)
+    session.frames = resume.frames if released is None else released.frames
+    if (session.assistant.turn_detection or {}).get("create_response") is not False:
+        session.conversation.owes_response = past.owes_answer(opened.earlier)
+    registry.start(session, visitor.login.key)
+    session.perform(list(past.told(opened.earlier[-1:], same_session=True)))
+    lost = released is None or released.seq != resume.seq
+    resumed = {"type": "session.resumed", "seq": resume.seq, "session_id": str(session.id), "lost": lost}
+    return session, to_browser({**resumed, "frames": session.frames, "moved": True})
+
+
+def _live(
+    opened: store.OpenedSession,
+    legs: tuple[AudioFormat | None, AudioFormat | None],
+    target: targets.Target,
+    visitor: Visitor,
+) -> LiveSession:
+    assistant = opened.assistant
+    if assistant.thinking:
+        target = targets.thinking(
+            visitor.config,
+            visitor.own_address,
+            assistant.thinking,
+            user_id=visitor.login.user_id,
+            thread_id=str(opened.session_id),
+        )
+    agreed = Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format)
+    session = LiveSession(opened, visitor.login.user_id, target, visitor.config, agreed)
+    session.attach(visitor.page)
+    handover.listen()
+    return session
 
 
 async def _new(start: Start, visitor: Visitor) -> LiveSession:
@@ -101,7 +159,7 @@ async def _new(start: Start, visitor: Visitor) -> LiveSession:
     legs = _legs(start.audio)
     if start.continues is not None:
         # What was said in it has to be kept before it can be read, and one of the two is enough.
-        await registry.let_go(start.continues, user_id, Ending.CONTINUED)
+        await _let_go(start.continues, user_id)
     registry.admit(user_id, config)
     target = targets.choose(config, visitor.own_address)
     opened = await store.open_session(
@@ -113,20 +171,17 @@ async def _new(start: Start, visitor: Visitor) -> LiveSession:
     )
     # Others may have begun while the database was asked.
     registry.admit(user_id, config)
-    assistant = opened.assistant
-    if assistant.thinking:
-        target = targets.thinking(
-            config,
-            visitor.own_address,
-            assistant.thinking,
-            user_id=user_id,
-            thread_id=str(opened.session_id),
-        )
-    agreed = Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format)
-    session = LiveSession(opened, user_id, target, config, agreed)
-    session.attach(visitor.page)
+    session = _live(opened, legs, target, visitor)
     registry.start(session, visitor.login.key)
     return session
+
+
+async def _let_go(session_id: UUID, user_id: int) -> None:
+    if await registry.let_go(session_id, user_id, Ending.CONTINUED) is not None:
+        return
+    owner, gone = await takeover.owner_of(session_id, user_id, over=True)
+    if owner and not gone and handover.available():
+        await handover.ask(owner, session_id, user_id, Ending.CONTINUED)
 
 
 def _legs(audio: _Audio | None) -> tuple[AudioFormat | None, AudioFormat | None]:

@@ -14,7 +14,7 @@ annotated with ``ToolContext`` is given by the session and not by the model. Wha
 model: text as it is, anything else as JSON.
 
 ``needs_approval=True`` lets a tool run only once the user has allowed that very call.
-``progress="Looking that up…"`` is shown as soon as a call runs, and ``context.progress("…")`` whatever comes
+``progress="Looking that up…"`` is shown as soon as a call runs, and ``context.progress("…")`` what comes
 later. A tool with a side effect gives ``context.idempotency_key`` to whoever has the effect: it is the same
 if the call is repeated.
 

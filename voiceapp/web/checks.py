@@ -29,15 +29,24 @@ def check_settings(
 
 def missing_extras(config: VoiceConfig) -> list[Problem]:
     """Return the settings that need a package which is not installed."""
-    if not config.azure_endpoint or config.azure_api_key or _installed("azure.identity"):
-        return []
-    return [
-        (
-            "AZURE_OPENAI_API_KEY",
-            "is empty, and to sign in with Microsoft Entra ID the package azure-identity is missing",
-            f"Set the key, or run: {sys.executable} -m pip install azure-identity",
+    found: list[Problem] = []
+    if config.azure_endpoint and not config.azure_api_key and not _installed("azure.identity"):
+        found.append(
+            (
+                "AZURE_OPENAI_API_KEY",
+                "is empty, and to sign in with Microsoft Entra ID the package azure-identity is missing",
+                f"Set the key, or run: {sys.executable} -m pip install azure-identity",
+            )
         )
-    ]
+    if config.redis_url and not _installed("channels_redis"):
+        found.append(
+            (
+                "VOICEAPP_REDIS_URL",
+                "is set, and the package channels-redis is missing",
+                f"Leave it empty, or run: {sys.executable} -m pip install channels-redis",
+            )
+        )
+    return found
 
 
 @checks.register(checks.Tags.database)

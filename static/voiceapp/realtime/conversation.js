@@ -320,7 +320,10 @@ const HANDLERS = new Map(Object.entries({
   'session.assistant': (state, event) => ({ ...state, assistant: String(event.assistant.name ?? '') }),
   'session.resumed': (/** @type {State} */ state, /** @type {ServerEvent} */ event) => {
     /** @type {State} */
-    const next = { ...state, phase: 'live' };
+    const next = { ...state, phase: 'live', ...(event.moved ? { response: null, awaiting: false, userSpeaking: false } : {}) };
+    if (event.lost && event.moved) {
+      return withNotice(next, 'moved', 'Another server goes on with this. The last answer may have been cut short.', 'info');
+    }
     return event.lost ? withNotice(next, 'lost', 'Some of what was said while you were away is missing here.', 'warning') : next;
   },
   notice: (state, event) => {

@@ -168,7 +168,7 @@ export class RealtimeSocket {
   #opened(socket) {
     if (socket !== this.socket) return;
     this.#clear('open');
-    const resume = this.sessionId ? { resume: { session_id: this.sessionId, seq: this.seq } } : {};
+    const resume = this.sessionId ? { resume: { session_id: this.sessionId, seq: this.seq, frames: this.framesSent } } : {};
     this.position = this.seq;
     socket.send(JSON.stringify({ type: 'session.start', ...this.options.start, ...resume }));
     this.#ping(socket);
