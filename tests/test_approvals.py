@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from voiceapp.actions import CallTool, SaveToolCall, SendAudio, SendBrowser, SendUpstream
+from voiceapp.actions import CallTool, KeptItem, SaveToolCall, SendAudio, SendBrowser, SendUpstream
 from voiceapp.approvals import MAX_PENDING, MAX_SHOWN_CHARS
 from voiceapp.config import AssistantConfig
 from voiceapp.conversation import Conversation
@@ -396,6 +396,15 @@ def test_a_functions_question_outlives_the_service() -> None:
     assert not page(list(talk.state.disconnected(1)), "approval.settled")
     told = talk.answer(approve=True, request=asked["approval_request_id"])
     assert [action.call_id for action in told if isinstance(action, CallTool)] == ["c1"]
+
+
+def test_a_call_of_an_earlier_process_is_not_run_again() -> None:
+    talk = Talk()
+    kept = KeptItem(item_id="f1", type="function_call", call_id="c1", name="pay", arguments="{}")
+    talk.state.restore([kept])
+    told = function(talk)
+    assert not [action for action in told if isinstance(action, CallTool)]
+    assert [action for action in function(talk, n=2) if isinstance(action, CallTool)]
 
 
 def test_what_cannot_be_shown_cannot_be_allowed() -> None:

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.core import checks
@@ -14,16 +13,14 @@ from django.core import checks
 from tests.mcp_server import ToolServer, tool_server
 from tests.scripted import Service
 from tests.test_relay import Page, Talk, calls_made, drained, signed_in, talking
-from voiceapp.actions import CallTool
 from voiceapp.errors import InvalidArguments, ToolFailed
 from voiceapp.mcp_servers import MOST_TOOLS, McpServer
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import Assistant
-from voiceapp.relay.tool_runs import ToolRuns
 from voiceapp.tools.mcp import McpHost
 from voiceapp.tools.mcp_asking import CallMcpTool, ListMcpTools, McpFact, McpListed, McpTool
 from voiceapp.tools.mcp_client import NOT_INSTALLED, McpClient
-from voiceapp.tools.registry import MAX_OUTPUT_CHARS, Registry
+from voiceapp.tools.registry import MAX_OUTPUT_CHARS
 from voiceapp.web import checks as web_checks
 
 __all__ = ["drained", "signed_in", "talking"]
@@ -123,14 +120,6 @@ async def test_no_more_tools_than_a_service_takes() -> None:
     hosting = McpHost(Shelf(*(f"t{n}" for n in range(300))), ["own"])
     listed = await hosting.list(McpServer(server_label="s", server_url="https://h/"))
     assert len(listed) == MOST_TOOLS - 1
-
-
-async def test_a_call_of_a_servers_tool_fails_as_any_other(shop: ToolServer) -> None:
-    runs = ToolRuns(Registry(), uuid4(), 7, (), McpClient(private_allowed=True), lambda _: None)
-    await runs.list(server(shop))
-    output, status = await runs.run(CallTool("c", "shop_cancel_order", '{"order": 7}'))
-    assert status == "failed"
-    assert json.loads(output)["error"]["code"] == "tool_execution_error"
 
 
 # -- through the page's socket --------------------------------------------------------------------------

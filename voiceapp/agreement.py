@@ -57,12 +57,12 @@ class Agreement:
         session = session_config.session_update(self.assistant, tools, self.transcription_model)
         return {"type": "session.update", "session": session}
 
-    def news(self) -> Object | None:
-        """Return the ``session.update`` for functions that came after the wish, if there are some."""
+    def news(self) -> list[Object]:
+        """Return a ``session.update`` for functions that came after the wish, if there are some."""
         if not self.ready or self.told == len(self.tools):
-            return None
+            return []
         self.told = len(self.tools)
-        return {"type": "session.update", "session": {"type": "realtime", "tools": list(self.tools)}}
+        return [{"type": "session.update", "session": {"type": "realtime", "tools": list(self.tools)}}]
 
     def host(self) -> list[HostServers]:
         """Return the wish, once, that the servers are called from here where the service calls none."""

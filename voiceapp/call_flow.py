@@ -176,8 +176,8 @@ class CallFlow:
 
     def _settle_function(self, approval: Approval, allowed: bool, why: str, now: float) -> list[Action]:
         if allowed:
-            call = self.functions.pending[approval.call_id]
-            return [CallTool(call.call_id, call.name, call.arguments)]
+            call = self.functions.pending.get(approval.call_id)
+            return [] if call is None else [CallTool(call.call_id, call.name, call.arguments)]
         error = {"error": {"code": "not_approved", "message": why}}
         output = msgspec.json.encode(error).decode()
         return self.returned(approval.call_id, output, status="denied", now=now)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from voiceapp import page_events, session_config
-from voiceapp.actions import Action, SaveResponse, SendBrowser, SendUpstream, notice, to_browser
+from voiceapp.actions import Action, KeptItem, SaveResponse, SendBrowser, SendUpstream, notice, to_browser
 from voiceapp.agreement import Agreement
 from voiceapp.call_flow import CallFlow
 from voiceapp.calls import PendingCall
@@ -61,6 +61,11 @@ class Conversation:
         self.owes_response = False
         self.held: list[Event | UnknownEvent] = []
 
+    def restore(self, kept: list[KeptItem]) -> None:
+        """Take what was said before, in another session or process; calls among it are not run again."""
+        self.items.restore(kept)
+        self.calls.functions.answered |= {item.call_id for item in kept if item.call_id}
+
     # -- from the service ---------------------------------------------------------------------------
 
     def receive_server(self, event: Event | UnknownEvent, text: str, now: float) -> list[Action]:
@@ -94,7 +99,7 @@ class Conversation:
         return [
             self.agreement.updated(event.session),
             to_browser(session_config.without_instructions(codec.to_fields(event))),
-            *self._tell_tools(),
+            *(self.own.send(news, "configure") for news in self.agreement.news()),
             *self.calls.connected(now),
             *self._ask_again(),
             *self._follow_up(),
@@ -289,11 +294,7 @@ class Conversation:
         """Take functions that came after the session began; ``ask_first`` as in ``CallFlow``."""
         self.agreement.tools += tools
         self.calls.ask_first |= ask_first
-        return self._tell_tools()
-
-    def _tell_tools(self) -> list[Action]:
-        news = self.agreement.news()
-        return [self.own.send(news, "configure")] if news else []
+        return [self.own.send(news, "configure") for news in self.agreement.news()]
 
     def tool_returned(self, call_id: str, output: str, *, status: str, now: float) -> list[Action]:
         """Take a tool's output; the model is asked to go on once every pending call is answered."""

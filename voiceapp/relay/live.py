@@ -19,7 +19,6 @@ from voiceapp.actions import Action, to_browser
 from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.conversation import Conversation
 from voiceapp.errors import AudioFormatError, VoiceAppError
-from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
@@ -31,7 +30,6 @@ from voiceapp.relay.line import Line
 from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.target import Target
 from voiceapp.relay.tool_runs import ToolRuns
-from voiceapp.tools.mcp_client import McpClient
 from voiceapp.tools.registry import registry
 
 logger = logging.getLogger(__name__)
@@ -97,10 +95,9 @@ class LiveSession:
             ask_first=registry.ask_first(self.assistant.tools),
             approval_ms=config.approval_s * 1000,
         )
-        client = McpClient(private_allowed=config.engine_mcp_private)
-        self._tools = ToolRuns(registry, self.id, user_id, self.assistant.tools, client, self.tell)
+        self._tools = ToolRuns(registry, self.id, user_id, self.assistant, config, self.tell)
         self._earlier = opened.earlier
-        self.conversation.items.restore(past.kept_items(opened.earlier))
+        self.conversation.restore(past.kept_items(opened.earlier))
         self._keep = Keeper(self.id, lambda told: self.outbox.put_text(told.text)).keep
         self._recorder = (
             Recorder(
@@ -378,15 +375,7 @@ class LiveSession:
                 if self.ending is None:
                     self._group.create_task(self._call_tool(action))
             case actions.HostServers():
-                for server in self.assistant.mcp_servers:
-                    self._group.create_task(self._list_tools(server))
-
-    async def _list_tools(self, server: McpServer) -> None:
-        listed = await self._tools.list(server)
-        if isinstance(listed, actions.SendBrowser):
-            self.perform([listed])
-        else:
-            self.perform(self.conversation.tools_listed(*listed))
+                self._group.create_task(self._tools.host(self.conversation, self.perform))
 
     async def _call_tool(self, call: actions.CallTool) -> None:
         output, status = await self._tools.run(call)
