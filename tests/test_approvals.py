@@ -259,6 +259,18 @@ def test_a_failed_call_is_kept_with_its_reason_and_answered() -> None:
     assert len(upstream(talk.actions, "response.create")) == 1
 
 
+def test_a_call_that_never_ends_is_waited_for_two_minutes() -> None:
+    talk = Talk()
+    talk.asks()
+    talk.answer(approve=True, now=30_000)
+    talk.hear({"type": "response.mcp_call.in_progress", "item_id": "mcp_1", "output_index": 0}, now=31_000)
+    assert not talk.tick(150_999)
+    told = talk.tick(151_000)
+    assert records(told)[0][:2] == ("shop.buy", "failed")
+    assert len(upstream(told, "response.create")) == 1
+    assert page(told, "response.tool_call.error")[0]["error"]["code"] == "timeout"
+
+
 def test_a_function_and_a_servers_tool_are_followed_by_one_response() -> None:
     talk = Talk()
     talk.asks()

@@ -170,6 +170,8 @@ class CallFlow:
         if call is not None and not call.status and not allowed:
             call.output = why
             told += self.mcp.give_up(call, "denied", now, "not_approved")
+        if call is not None:
+            call.since_ms = now
         # An allowed call that is there already is followed once it has ended.
         self.mcp.follow_up_due |= not allowed or call is None
         return told
@@ -231,6 +233,9 @@ class CallFlow:
     def tick(self, now: float) -> list[Action]:
         """Refuse what nobody answered in time."""
         told = self.mcp.unexplained_by(now)
+        for call in self.mcp.hanging(now, {waiting.call_id for waiting in self.approvals.pending.values()}):
+            told += self.mcp.give_up(call, "failed", now, "timeout")
+            self.mcp.follow_up_due = True
         for approval in self.approvals.overdue(now):
             told += self.settle(approval.request_id, Outcome.TIMED_OUT, now)
             message = f"Nobody answered whether {approval.name} may be used, so it was not."
