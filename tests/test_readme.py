@@ -38,7 +38,7 @@ def test_the_settings_named_elsewhere_exist() -> None:
 
 
 def test_the_commands_named_exist() -> None:
-    commands = set(re.findall(r"manage\.py (\w+)", README))
+    commands = set(re.findall(r"manage\.py ([\w-]+)", README))
     # `test` is run by manage.py itself, so that it works before Django is installed.
     assert commands - {"test"} <= set(get_commands())
 
