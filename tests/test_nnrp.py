@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ import websockets
 
 from tests.chat_server import chat_server, chunk, sse, text
 from tests.contracts import FOLDER, load
+from tests.fuzz_nnrp import fuzz
 from tests.nnrp_parts import (
     TOKEN,
     Door,
@@ -118,6 +120,60 @@ def independently(url: str, envelope: Object) -> list[Object]:
         session = asyncio.run(connection.open_session())
         native_submit(session, envelope, 1)
         return native_events(session, 1)[1]
+
+
+SCENARIOS = {one["id"]: one for one in load("nnrp/openai-compatible-e2e.json")["scenarios"]}
+
+
+def told_of(packet: wire.Packet) -> Object:
+    """Return what a scenario's invariants say of a frame, as this packet has it."""
+    metadata: Any = packet.metadata
+    if packet.type is MessageType.PARTIAL_RESULT:
+        event = json.loads(packet.body)
+        return {
+            "body_encoding": "utf-8-json-event",
+            "body_framing": "raw" if metadata.body_bytes == len(packet.body) else "framed",
+            "events_per_frame": 1,
+            "typed_payload_envelope": packet.body[:1] != b"{",
+            "sse_delimiters_allowed": packet.body.startswith(b"data:") or packet.body.endswith(b"\n"),
+            "event_type": event["type"],
+        }
+    (frame,) = wire.unpack_body(
+        packet.body, kind_bitmap=metadata.payload_kind_bitmap, frame_count=metadata.payload_frame_count
+    )
+    envelope = json.loads(frame.payload.decode("utf-8"))
+    return {
+        "payload_frame_count": metadata.payload_frame_count,
+        "payload_kind": "structured_event" if frame.descriptor.payload_kind == 16 else "other",
+        "payload_kind_bitmap": metadata.payload_kind_bitmap,
+        "profile_id": frame.descriptor.profile_id,
+        "schema_id": frame.descriptor.schema_id,
+        "schema_version": frame.descriptor.schema_version,
+        "stream_semantics": {1: "snapshot"}.get(frame.descriptor.stream_semantics),
+        "stream_semantics_value": frame.descriptor.stream_semantics,
+        "payload_encoding": "utf-8-json",
+        "envelope_schema_version": envelope.get("schema_version"),
+        "event_type": envelope.get("type"),
+    }
+
+
+async def test_the_published_scenario_passes_on_the_wire() -> None:
+    scenario = SCENARIOS["wire.profile.openai-compatible.level1.websocket"]
+    async with serving(NnrpApp(Door(Scripted(steady)))) as url, raw(url) as socket:
+        await begin(socket)
+        metadata, packed = profile.write_submit(1, request())
+        sent = wire.encode(MessageType.FRAME_SUBMIT, metadata, packed, session_id=1, frame_id=1)
+        await socket.send(sent)
+        packets = {"REQUEST": wire.decode(sent)}
+        while "RESULT_PUSH" not in packets:
+            async with asyncio.timeout(scenario["steps"][1]["timeout_ms"] / 1000):
+                packet = await received(socket)
+            assert packet.type.name in scenario["expect"]["allowed_frames"]
+            packets.setdefault(packet.type.name, packet)
+    assert list(packets) == scenario["expect"]["frames"]
+    for invariant in scenario["expect"]["frame_payload_invariants"]:
+        told = told_of(packets[invariant["frame"]])
+        assert {name: told[name] for name in invariant["fields"]} == invariant["fields"]
 
 
 # -- the independent client -----------------------------------------------------------------------------
@@ -552,3 +608,11 @@ async def test_a_stopping_server_lets_operations_end_and_says_goodbye(
         with pytest.raises(UpstreamClosed, match="server_stopping"):
             await client.open_session()
     assert operations.MAX_OPERATIONS == 64
+
+
+async def test_broken_packets_raise_nothing_and_disturb_nobody() -> None:
+    found = await fuzz(1.0, seed=7)
+    assert found["problems"] == []
+    assert found["seen"]["undisturbed"] > 0
+    assert found["seen"]["ERROR"] > 0
+    assert found["seen"]["RESULT_PUSH"] > 0

@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 OPERATION_S: Final = 300.0
 """Longest operation that asks for no time-out of its own."""
 
+DEFAULT_MODEL: Final = "default"
+"""A request must name a model; this names whichever the settings do."""
+
 _ENGINE_OVERLOAD: Final = frozenset({"rate_limit_exceeded"})
 _ENGINE_TIMEOUT: Final = frozenset({"text_engine_timeout"})
 
@@ -152,6 +155,8 @@ class Work:
 def _body(body: Object) -> Object:
     """Return the request as the engine gets it: streamed, and counted for whoever pays."""
     options = body.get("stream_options") or {}
+    if body["model"] == DEFAULT_MODEL:
+        body = {name: value for name, value in body.items() if name != "model"}
     return {**body, "stream": True, "stream_options": {**options, "include_usage": True}}
 
 
