@@ -79,7 +79,7 @@ def envelope(rng: random.Random) -> Any:
 
 def lawful(rng: random.Random) -> bytes:
     """Return a packet that keeps the wire format, if not always the order of things."""
-    ids = {"session_id": rng.choice([0, 1, 1, 1, 2]), "frame_id": rng.randrange(6)}
+    ids: dict[str, Any] = {"session_id": rng.choice([0, 1, 1, 1, 2]), "frame_id": rng.randrange(6)}
     operation = rng.randrange(6)
     match rng.randrange(10):
         case 0:
