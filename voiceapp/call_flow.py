@@ -260,6 +260,8 @@ class CallFlow:
     def finish(self, now: float) -> list[Action]:
         """The session ends: what is open is kept as cancelled."""
         told = self.connected(now)
+        for request_id in list(self.approvals.pending):
+            told.append(self.approvals.settle(request_id, Outcome.WITHDRAWN))
         for call in list(self.mcp.open()):
             told += self.mcp.give_up(call, "cancelled", now)
         for kept in self.functions.finish(now):

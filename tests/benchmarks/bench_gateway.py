@@ -25,6 +25,7 @@ from typing import Any
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 
 TOKEN_EVERY_S = 0.02
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
 
 
@@ -32,6 +33,11 @@ def chunk(text: str) -> bytes:
     choice = {"index": 0, "delta": {"content": text}, "finish_reason": None}
     body = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
     return f"data: {json.dumps(body)}\n\n".encode()
+
+
+def part(data: bytes) -> bytes:
+    """Return a part of a chunked body; none is its end."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 async def chat_service(port: Connection) -> None:
@@ -45,16 +51,15 @@ async def chat_service(port: Connection) -> None:
                     int(line.split(":")[1]) for line in head.split("\r\n") if "content-length" in line
                 )
                 asked = json.loads(await reader.readexactly(size))
-                writer.write(
-                    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
-                )
+                writer.write(HEAD)
                 for _ in range(asked.get("max_tokens", 1)):
-                    writer.write(chunk("word "))
+                    writer.write(part(chunk("word ")))
                     await writer.drain()
                     await asyncio.sleep(TOKEN_EVERY_S)
-                writer.write(b"data: [DONE]\n\n")
-                writer.close()
-                return
+                writer.write(part(b"data: [DONE]\n\n") + part(b""))
+                if "connection: close" in head:
+                    writer.close()
+                    return
         except (ConnectionError, asyncio.IncompleteReadError):
             return
 
@@ -196,7 +201,7 @@ def main() -> None:
         server = spawn.Process(target=run_gateway, args=(end, chat_port, folder), daemon=True)
         server.start()
         address, token = pipe.recv()
-        direct = Client(f"http://127.0.0.1:{chat_port}", "/v1/chat/completions", {})
+        direct = Client(f"http://127.0.0.1:{chat_port}", "/v1/chat/completions", {"connection": "close"})
         gateway = Client(
             address, "/v1/generate/stream", {"authorization": f"Bearer {token}", "connection": "close"}
         )

@@ -18,7 +18,7 @@ from voiceapp import actions
 from voiceapp.actions import Action, to_browser
 from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.conversation import Conversation
-from voiceapp.errors import AudioFormatError, ToolError, VoiceAppError
+from voiceapp.errors import AudioFormatError, VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
@@ -29,7 +29,8 @@ from voiceapp.relay.legs import Legs
 from voiceapp.relay.line import Line
 from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.target import Target
-from voiceapp.tools.registry import ToolContext, failure, registry
+from voiceapp.relay.tool_runs import ToolRuns
+from voiceapp.tools.registry import registry
 
 logger = logging.getLogger(__name__)
 
@@ -91,8 +92,10 @@ class LiveSession:
             self._ids,
             transcription_model=target.transcription_model,
             tools=registry.definitions(self.assistant.tools),
+            ask_first=registry.ask_first(self.assistant.tools),
             approval_ms=config.approval_s * 1000,
         )
+        self._tools = ToolRuns(registry, self.id, user_id, self.assistant.tools, self.tell)
         self._earlier = opened.earlier
         self.conversation.items.restore(past.kept_items(opened.earlier))
         self._keep = Keeper(self.id, lambda told: self.outbox.put_text(told.text)).keep
@@ -369,15 +372,11 @@ class LiveSession:
                 self._keep(action)
             case actions.CallTool():
                 # A task of its own: a slow tool delays nothing but its own answer.
-                self._group.create_task(self._call_tool(action))
+                if self.ending is None:
+                    self._group.create_task(self._call_tool(action))
 
     async def _call_tool(self, call: actions.CallTool) -> None:
-        context = ToolContext(self.id, self.user_id, call.call_id)
-        try:
-            output = await registry.run(call.name, call.arguments, context, self.assistant.tools)
-            status = "completed"
-        except ToolError as error:
-            output, status = failure(error), "failed"
+        output, status = await self._tools.run(call)
         self._heard_at = self._loop.time()
         self.perform(self.conversation.tool_returned(call.call_id, output, status=status, now=self.now()))
 

@@ -14,8 +14,7 @@ import { callItem, serverUnavailable, toolHandlers } from './tools.js';
  *   id: string, previousId: string | null, role: 'user' | 'assistant' | 'tool', text: string,
  *   heard: string | null, cutMs: number | null, transcript: TranscriptStatus, spoken: boolean,
  *   done: boolean, cancelled: boolean, afterStopMs: number | null, afterWordMs: number | null,
- *   speaker: string, earlier: boolean,
- *   tool: import('./tools.js').Tool | null,
+ *   speaker: string, earlier: boolean, tool: import('./tools.js').Tool | null,
  * }} Caption
  * `text` is all that was said or made; `heard` the part of it that was heard where it was cut, else null.
  * `speaker` is the assistant's name, `earlier` whether it was said in a session before this one.
@@ -30,8 +29,8 @@ import { callItem, serverUnavailable, toolHandlers } from './tools.js';
  *   muted: boolean, holding: boolean, stalled: boolean, starting: string,
  *   userSpeaking: boolean, awaiting: boolean, response: string | null, playing: string | null,
  *   captions: Readonly<Record<string, Caption>>, seen: readonly string[], order: readonly string[],
- *   approvals: readonly import('./tools.js').Approval[], notices: readonly Notice[], noticeKey: number, ending: import('./events.js').Ending | null,
- *   offer: Offer | null,
+ *   approvals: readonly import('./tools.js').Approval[], notices: readonly Notice[], noticeKey: number,
+ *   ending: import('./events.js').Ending | null, offer: Offer | null,
  * }} State
  * `seen` is the order in which items became known, `order` that of the conversation.
  */
@@ -380,7 +379,7 @@ const HANDLERS = new Map(Object.entries({
   'local.socket': (state, event) => ({ ...state, phase: event.phase }),
   'local.offer': (state, event) => ({ ...state, offer: event.offer }),
   'local.over': (state, event) => ({
-    ...state, offer: null, phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null, approvals: [],
+    ...state, offer: null, approvals: [], phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
     notices: state.notices.filter((notice) => notice.message !== event.ending.detail), response: null,
     awaiting: false, userSpeaking: false, holding: false, stalled: false, microphone: 'off', starting: '',
   }),

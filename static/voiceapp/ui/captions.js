@@ -166,6 +166,7 @@ function metaOf(caption) {
     const { state, note } = caption.tool;
     return state === 'running' && note ? inert(note) : note ? `${TOOL[state]}: ${inert(note)}` : TOOL[state];
   }
+  if (caption.role === 'tool') return parts.join();
   if (caption.role === 'user' && caption.text && caption.transcript === 'failed') parts.push('not transcribed to the end');
   if (caption.heard !== null || caption.cutMs !== null) {
     parts.push(caption.cutMs === null ? 'interrupted' : `interrupted after ${seconds(caption.cutMs)}`);
