@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import websockets
+from channels.testing import WebsocketCommunicator
 
 from tests.chat_server import chat_server, chunk, sse, text
 from tests.contracts import FOLDER, load
@@ -33,11 +34,14 @@ from tests.nnrp_parts import (
 )
 from tests.test_tool_calls import calls, ending, fragment
 from voiceapp.errors import RemoteProtocolError, TextEngineError, UpstreamClosed, UpstreamRefused
-from voiceapp.nnrp import consumer, layouts, operations, profile, wire
+from voiceapp.nnrp import consumer, layouts, operations, outbox, profile, wire
 from voiceapp.nnrp.client import Dropped, NnrpClient, connect
+from voiceapp.nnrp.connection import MAX_FAULTS
 from voiceapp.nnrp.consumer import NnrpApp
 from voiceapp.nnrp.data_layouts import DropReason, Scheduling, Status
+from voiceapp.nnrp.replies import MAX_REPLY_CHARS
 from voiceapp.nnrp.wire import MessageType
+from voiceapp.nnrp.work import OPERATION_S
 
 RECIPES = sorted(path.name for path in Path(FOLDER, "nnrp").glob("chat-*.json"))
 USAGE = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
@@ -577,6 +581,12 @@ async def test_nobody_comes_in_without_a_token(query: str) -> None:
     assert b"not_authorized" in (caught.value.response.body or b"")
 
 
+async def test_a_server_that_cannot_answer_by_http_closes_with_a_code() -> None:
+    # Daphne has no extension for it.
+    socket = WebsocketCommunicator(NnrpApp(Door(Scripted(steady))), "/nnrp")
+    assert await socket.connect() == (False, 4001)
+
+
 async def test_a_stopping_server_lets_operations_end_and_says_goodbye(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -607,7 +617,6 @@ async def test_a_stopping_server_lets_operations_end_and_says_goodbye(
         await draining
         with pytest.raises(UpstreamClosed, match="server_stopping"):
             await client.open_session()
-    assert operations.MAX_OPERATIONS == 64
 
 
 async def test_broken_packets_raise_nothing_and_disturb_nobody() -> None:
@@ -616,3 +625,27 @@ async def test_broken_packets_raise_nothing_and_disturb_nobody() -> None:
     assert found["seen"]["undisturbed"] > 0
     assert found["seen"]["ERROR"] > 0
     assert found["seen"]["RESULT_PUSH"] > 0
+
+
+def test_the_limits_in_the_readme_are_those_in_force() -> None:
+    readme = (Path(__file__).resolve().parent.parent / "README.md").read_text()
+    rows = {
+        "connections of one process / of one token": (
+            f"{consumer.MAX_CONNECTIONS} / {consumer.MAX_TOKEN_CONNECTIONS}"
+        ),
+        "sessions of one connection": f"{operations.MAX_SESSIONS}",
+        "operations at once, of one connection / of one session": (
+            f"{operations.MAX_OPERATIONS} / {operations.MAX_SESSION_OPERATIONS}"
+        ),
+        "body of a packet": f"{wire.MAX_BODY_BYTES // 1024**2} MiB",
+        "text of one answer": f"{MAX_REPLY_CHARS:,} characters",
+        "longest `timeout_ms` / time of an operation that has none": (
+            f"{profile.MAX_TIMEOUT_MS // 1000} s / {OPERATION_S:g} s"
+        ),
+        f"packets waiting for a slow reader, who is sent away after {consumer.SEND_S:g} s": (
+            f"{outbox.MAX_PACKETS}, or {outbox.MAX_BYTES // 1024**2} MiB"
+        ),
+        "faulty packets until the connection is closed": f"{MAX_FAULTS}",
+    }
+    for what, number in rows.items():
+        assert f"| {what} | {number} |" in readme
