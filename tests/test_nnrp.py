@@ -34,7 +34,7 @@ from tests.nnrp_parts import (
 )
 from tests.test_tool_calls import calls, ending, fragment
 from voiceapp.errors import RemoteProtocolError, TextEngineError, UpstreamClosed, UpstreamRefused
-from voiceapp.nnrp import consumer, layouts, operations, outbox, profile, wire
+from voiceapp.nnrp import consumer, layouts, operations, outbox, profile, wire, work
 from voiceapp.nnrp.client import Dropped, NnrpClient, connect
 from voiceapp.nnrp.connection import MAX_FAULTS
 from voiceapp.nnrp.consumer import NnrpApp
@@ -432,17 +432,35 @@ async def test_limits_hold_and_their_neighbours_do_not_notice() -> None:
                 await one.result()
 
 
-async def test_quotas_of_the_token_are_kept() -> None:
+async def test_an_operation_waits_for_a_place_among_its_tokens_requests() -> None:
     endless = Endless()
     async with talking(endless, at_once=1) as (client, _, _):
         session = await client.open_session()
         first = await session.start(body())
         events = first.events()
         await anext(events)
+        second = await session.start(body(), policy={"cancel_after_events": 1})
+        await first.cancel()
+        assert (await second.result())["type"] == "response.cancelled"
+
+
+async def test_who_waits_too_long_for_a_place_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "QUEUE_S", 0.1)
+    endless = Endless()
+    async with talking(endless, at_once=1) as (client, _, _):
+        session = await client.open_session()
+        first = await session.start(body())
+        await anext(first.events())
         second = await (await session.start(body())).result()
         assert second["error"]["code"] == "backend_overload"
         assert second["error"]["type"] == "rate_limit_error"
-        await first.cancel()
+
+
+async def test_requests_a_minute_are_counted() -> None:
+    async with talking(steady, per_minute=2) as (client, _, _):
+        session = await client.open_session()
+        kinds = [(await (await session.start(body())).result())["type"] for _ in range(3)]
+    assert kinds == ["response.completed", "response.completed", "response.error"]
 
 
 async def test_a_token_that_is_switched_off_opens_nothing_more() -> None:
@@ -637,6 +655,7 @@ def test_the_limits_in_the_readme_are_those_in_force() -> None:
         "operations at once, of one connection / of one session": (
             f"{operations.MAX_OPERATIONS} / {operations.MAX_SESSION_OPERATIONS}"
         ),
+        "wait of an operation whose token has as many requests under way as it may": f"{work.QUEUE_S:g} s",
         "body of a packet": f"{wire.MAX_BODY_BYTES // 1024**2} MiB",
         "text of one answer": f"{MAX_REPLY_CHARS:,} characters",
         "longest `timeout_ms` / time of an operation that has none": (

@@ -273,7 +273,8 @@ class _Connection:
             status, event = await work.run()
             await self._room(operation)
             total_ms = int((asyncio.get_running_loop().time() - began) * 1000)
-            self._perform(self._machine.result(operation, status, event, total_ms=total_ms))
+            times = {"total_ms": total_ms, "queue_ms": work.queue_ms}
+            self._perform(self._machine.result(operation, status, event, **times))
         except Exception:
             logger.exception("operation %d could not be answered", operation.operation_id)
             error = WireError("The server failed.", ErrorCode.INTERNAL_ERROR, fatal=True)
