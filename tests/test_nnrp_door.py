@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -17,19 +18,31 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from tests.chat_server import chat_server, chunk, sse
+from tests.contracts import FOLDER, load
 from tests.engine_server import EngineServer
-from tests.nnrp_parts import check_events
+from tests.nnrp_parts import (
+    Object,
+    check_events,
+    check_recipe,
+    envelope_of,
+    native,
+    native_events,
+    native_submit,
+)
 from tests.test_tool_calls import calls, ending, fragment
 from voiceapp.asgi import application
 from voiceapp.errors import RemoteProtocolError, UpstreamRefused
 from voiceapp.nnrp.client import connect
+from voiceapp.nnrp.consumer import FAILING_MODEL
 from voiceapp.records.models import ApiToken, TokenUsage
 from voiceapp.records.tokens import forget_known, make_token
 from voiceapp.text import providers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+RECIPES = sorted(path.name for path in Path(FOLDER, "nnrp").glob("chat-*.json"))
 USAGE = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
+ENVELOPE: Object = {"schema_version": "openai-compatible/1", "operation": "chat.completions.create"}
 ASKED: dict[str, Any] = {"model": "default", "messages": [{"role": "user", "content": "Add 2 and 3"}]}
 
 
@@ -90,6 +103,47 @@ async def test_a_token_that_is_deleted_closes_the_connection_at_its_next_request
     with pytest.raises(UpstreamRefused, match="401"):
         async with connect(f"{server}/nnrp", token):
             pass
+
+
+@pytest.mark.parametrize("name", RECIPES)
+async def test_a_recipe_is_followed_by_the_product_as_it_comes(
+    server: str, token: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The brain answers; a failure behind it can only be ordered."""
+    monkeypatch.setattr(settings, "VOICE", replace(settings.VOICE, engine_faults="1"))
+    recipe = load(f"nnrp/{name}")
+    async with connect(f"{server}/nnrp", token) as client:
+        running = await (await client.open_session()).submit(envelope_of(recipe))
+        check_recipe(recipe, [event async for event in running.events()])
+
+
+async def test_nothing_fails_as_ordered_where_faults_are_not_allowed(server: str, token: str) -> None:
+    async with connect(f"{server}/nnrp", token) as client:
+        running = await (await client.open_session()).start({**ASKED, "model": FAILING_MODEL})
+        assert (await running.result())["type"] == "response.completed"
+
+
+async def test_an_independent_client_asks_48_questions_over_12_sessions(server: str, token: str) -> None:
+    """Three times as many as the token may have under way: the others wait for their turn."""
+
+    def drive() -> list[tuple[int, Object]]:
+        with native(f"{server}/nnrp", token) as connection, ThreadPoolExecutor(12) as threads:
+            sessions = [asyncio.run(connection.open_session()) for _ in range(12)]
+
+            def one(number: int) -> list[tuple[int, Object]]:
+                for frame in range(1, 5):
+                    said = [{"role": "user", "content": f"What is {number} times {frame}?"}]
+                    body = {"model": "default", "messages": said, "stream": True}
+                    native_submit(sessions[number], {**ENVELOPE, "body": body}, frame)
+                found = native_events(sessions[number], 4)
+                return [(number * frame, events[-1]) for frame, events in found.items()]
+
+            return [answer for answers in threads.map(one, range(12)) for answer in answers]
+
+    answers = await asyncio.to_thread(drive)
+    assert len(answers) == 48
+    for product, event in answers:
+        assert f" {product}." in event["body"]["choices"][0]["message"]["content"]
 
 
 # -- the command ------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.dispatch import receiver
 
+from voiceapp.errors import TextEngineError
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
 from voiceapp.nnrp.layouts import ErrorCode, WireError
 from voiceapp.nnrp.operations import (
@@ -56,6 +57,8 @@ SEND_S: Final = 30.0
 """How long a client may leave a packet unread."""
 DRAIN_S: Final = 10.0
 """How long operations may go on when the server stops."""
+FAILING_MODEL: Final = "backend-error"
+"""Model that always fails, where faults may be ordered."""
 FAILED: Final = 4011
 """Close code of a connection that a fault of ours ended."""
 
@@ -69,6 +72,8 @@ class TokenBacking:
 
     async def engine(self, holder: TokenHolder, body: Object) -> Completions:
         """See ``Backing``."""
+        if body["model"] == FAILING_MODEL and settings.VOICE.engine_faults not in ("", "0"):
+            raise TextEngineError("The model failed, as ordered.")
         return await providers.completions(settings.VOICE, model=body["model"], user_id=holder.user_id)
 
     async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
