@@ -95,9 +95,9 @@ class LiveSession:
             ask_first=registry.ask_first(self.assistant.tools),
             approval_ms=config.approval_s * 1000,
         )
-        self._tools = ToolRuns(registry, self.id, user_id, self.assistant.tools, self.tell)
+        self._tools = ToolRuns(registry, self.id, user_id, self.assistant, config, self.tell)
         self._earlier = opened.earlier
-        self.conversation.items.restore(past.kept_items(opened.earlier))
+        self.conversation.restore(past.kept_items(opened.earlier))
         self._keep = Keeper(self.id, lambda told: self.outbox.put_text(told.text)).keep
         self._recorder = (
             Recorder(
@@ -374,6 +374,8 @@ class LiveSession:
                 # A task of its own: a slow tool delays nothing but its own answer.
                 if self.ending is None:
                     self._group.create_task(self._call_tool(action))
+            case actions.HostServers():
+                self._group.create_task(self._tools.host(self.conversation, self.perform))
 
     async def _call_tool(self, call: actions.CallTool) -> None:
         output, status = await self._tools.run(call)
