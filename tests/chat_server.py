@@ -9,6 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import openai
+
+from voiceapp.text.chat import ChatProvider
+from voiceapp.text.completions import RemoteCompletions, client_options
+
 
 @dataclass
 class ChatServer:
@@ -20,12 +25,27 @@ class ChatServer:
     hold: asyncio.Event | None = None
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    heads: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     left: asyncio.Event = field(default_factory=asyncio.Event)
     base_url: str = ""
+    serving: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.serving.add(task)
+        try:
+            await self._answer(reader, writer)
+        finally:
+            self.serving.discard(task)
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         fields = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+        self.heads.append(fields)
+        self.paths.append(head.split(" ", 2)[1])
         self.keys.append(fields.get("authorization", ""))
         self.requests.append(json.loads(await reader.readexactly(int(fields["content-length"]))))
         writer.write(f"HTTP/1.1 {self.status}\r\n{self.headers}\r\nconnection: close\r\n\r\n".encode())
@@ -35,7 +55,12 @@ class ChatServer:
         if self.hold is not None:
             await reader.read()
             self.left.set()
-        writer.close()
+
+
+def chat_provider(base_url: str, key: str = "", model: str = "some-model") -> ChatProvider:
+    """Return a provider that thinks by the endpoint at ``base_url``."""
+    client = openai.AsyncOpenAI(base_url=base_url, api_key=key or "none", **client_options())
+    return ChatProvider(RemoteCompletions(client, model, "compatible"))
 
 
 @asynccontextmanager
@@ -48,6 +73,9 @@ async def chat_server(**settings: Any) -> AsyncIterator[ChatServer]:
         yield chat
     finally:
         server.close()
+        for task in list(chat.serving):
+            task.cancel()
+        await asyncio.gather(*chat.serving, return_exceptions=True)
 
 
 def sse(*chunks: dict[str, Any] | str, newline: str = "\n") -> list[bytes]:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -89,3 +90,30 @@ class Realtime:
             return [self.example(schema["items"], full=full)] if "items" in schema else []
         # "YWJj" is valid text and valid base64, so it serves audio fields too.
         return {"integer": 7, "number": 1.5, "boolean": True, "null": None}.get(str(kind), "YWJj")
+
+
+def with_properties(schema: Any) -> Any:
+    """Return a schema in which ``fields`` is ``properties``: a validator ignores the former."""
+    if isinstance(schema, list):
+        return [with_properties(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        ("properties" if name == "fields" else name): with_properties(inner) for name, inner in schema.items()
+    }
+
+
+class ToolCalls:
+    """The contract of the tool call events."""
+
+    def __init__(self) -> None:
+        self.document = load("tool-call-events.openai-compatible-1.json")
+        self.schemas: dict[str, Any] = {
+            name: {"type": "object", **with_properties(schema)}
+            for name, schema in self.document["toolCallEvents"].items()
+        }
+
+    def check(self, event: dict[str, Any]) -> None:
+        """Raise where an event is not what the contract says, or has a field that it does not name."""
+        schema = self.schemas[event["type"]]
+        jsonschema.validate(event, {**schema, "additionalProperties": False})

@@ -30,11 +30,11 @@ class Addressed(Protocol):
 
 
 class EngineServer(uvicorn.Server):
-    """Serves the engine's sockets in a thread."""
+    """Serves the engine's sockets, or another application, in a thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, app: Any = realtime_socket) -> None:
         config = uvicorn.Config(
-            realtime_socket,
+            app,
             lifespan="off",
             log_level="warning",
             ws="websockets-sansio",

@@ -53,7 +53,8 @@ class Service:
         self.audio = bytearray()
         self.closed = asyncio.Event()
         self.expires_in_s: float | None = None
-        self.refuse_semantic_vad = False
+        self.refuse_if = ""
+        self.refuse_with = "No."
         self.refuse_voice = ""
         self._socket: ServerConnection | None = None
         self._changed = asyncio.Condition()
@@ -93,12 +94,8 @@ class Service:
         for event in dialects.to_ga(raw, self.dialect, Half.CLIENT):
             if event["type"] == "input_audio_buffer.append":
                 self.audio += base64.b64decode(event["audio"])
-            if (
-                event["type"] == "session.update"
-                and self.refuse_semantic_vad
-                and "semantic_vad" in str(event)
-            ):
-                error = {"code": "invalid_value", "message": "No.", "event_id": event["event_id"]}
+            if event["type"] == "session.update" and self.refuse_if and self.refuse_if in json.dumps(event):
+                error = {"code": "invalid_value", "message": self.refuse_with, "event_id": event["event_id"]}
                 await self.send({"type": "error", "error": error})
             elif event["type"] == "session.update" and self.refuse_voice and self.refuse_voice in str(event):
                 error = {"code": "cannot_update_voice", "message": "No.", "event_id": event["event_id"]}

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.conf import settings
 
-from tests.chat_server import ChatServer, chat_server, chunk, sse, text
+from tests.chat_server import ChatServer, chat_provider, chat_server, chunk, sse, text
+from voiceapp import entra
+from voiceapp.config import VoiceConfig
 from voiceapp.errors import TextEngineError
 from voiceapp.text.chat import ChatProvider, messages
+from voiceapp.text.completions import RemoteCompletions
 from voiceapp.text.provider import (
     CallArguments,
     Called,
@@ -24,6 +32,7 @@ from voiceapp.text.provider import (
     TextDelta,
     Tool,
 )
+from voiceapp.text.providers import azure_client
 
 REQUEST = ReplyRequest("Be kind.", (Said("user", "Hello"),), spoken=False)
 AZURE_FIRST = {
@@ -35,7 +44,7 @@ USAGE = chunk(usage={"prompt_tokens": 11, "completion_tokens": 3, "total_tokens"
 
 
 async def collect(chat: ChatServer, request: ReplyRequest = REQUEST, key: str = "secret") -> list[Delta]:
-    provider = ChatProvider(chat.base_url, key, "some-model")
+    provider = chat_provider(chat.base_url, key)
     try:
         return [delta async for delta in provider.reply(request)]
     finally:
@@ -60,7 +69,7 @@ async def test_text_streams_and_usage_is_counted() -> None:
 
 async def test_the_first_words_arrive_before_the_last_are_sent() -> None:
     async with chat_server(script=sse(text("Now. ")), hold=asyncio.Event()) as chat:
-        provider = ChatProvider(chat.base_url, "", "m")
+        provider = chat_provider(chat.base_url)
         stream = provider.reply(REQUEST)
         assert await asyncio.wait_for(anext(stream), 5) == TextDelta("Now. ")
         # Whoever interrupts closes the stream, and the endpoint is told at once.
@@ -174,3 +183,78 @@ def test_calls_in_a_row_share_one_message_and_outputs_follow() -> None:
     assert "read aloud" in found[0]["content"]
     assert [message["role"] for message in found[1:]] == ["user", "assistant", "tool", "tool", "assistant"]
     assert [call["id"] for call in found[2]["tool_calls"]] == ["a", "b"]
+
+
+# -- Azure ------------------------------------------------------------------------------------------------
+
+
+def azure(chat: ChatServer, **settings_: str) -> VoiceConfig:
+    given = {"azure_endpoint": chat.base_url.removesuffix("/v1"), "azure_chat_deployment": "my-chat"}
+    return replace(settings.VOICE, **{**given, **settings_})  # type: ignore[arg-type]
+
+
+async def azure_words(config: VoiceConfig) -> str:
+    made = RemoteCompletions(azure_client(config), config.azure_chat_deployment, "azure")
+    provider = ChatProvider(made)
+    try:
+        deltas = [delta async for delta in provider.reply(REQUEST)]
+    finally:
+        await provider.aclose()
+    return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+
+
+@pytest.mark.parametrize(
+    ("version", "path"),
+    [
+        ("", "/openai/v1/chat/completions"),
+        ("2024-10-21", "/openai/deployments/my-chat/chat/completions?api-version=2024-10-21"),
+    ],
+)
+async def test_azure_is_reached_at_both_of_its_addresses_with_a_key(version: str, path: str) -> None:
+    async with chat_server(script=sse(AZURE_FIRST, text("Hello."), STOP, "[DONE]")) as chat:
+        config = azure(chat, azure_api_key="azure-key", azure_chat_api_version=version)
+        assert await azure_words(config) == "Hello."
+    assert chat.paths == [path]
+    assert chat.heads[0]["api-key"] == "azure-key"
+    assert chat.requests[0]["model"] == "my-chat"
+
+
+@pytest.mark.parametrize("version", ["", "2024-10-21"])
+async def test_without_a_key_every_request_brings_a_fresh_token(version: str) -> None:
+    numbers = count(1)
+    threads = set()
+
+    class Source:
+        def get_token(self, *scopes: str) -> Any:
+            threads.add(threading.current_thread())
+            return SimpleNamespace(token=f"token-{next(numbers)}")
+
+    entra.use_credential(Source())
+    try:
+        async with chat_server(script=sse(text("Hello."), STOP, "[DONE]")) as chat:
+            config = azure(chat, azure_api_key="", azure_chat_api_version=version)
+            made = RemoteCompletions(azure_client(config), "my-chat", "azure")
+            for _ in range(2):
+                assert [c async for c in made.stream({"messages": [{"role": "user", "content": "Hello"}]})]
+            await made.aclose()
+    finally:
+        entra.use_credential(None)
+    assert chat.keys == ["bearer token-1", "bearer token-2"]
+    assert "api-key" not in chat.heads[0]
+    # Getting one may take seconds, which others' audio must not wait for.
+    assert threading.current_thread() not in threads
+
+
+async def test_no_token_is_a_refusal_in_words() -> None:
+    class Source:
+        def get_token(self, *scopes: str) -> Any:
+            raise OSError("no network")
+
+    entra.use_credential(Source())
+    try:
+        async with chat_server(script=[]) as chat:
+            with pytest.raises(TextEngineError, match="Entra ID gave no token") as refused:
+                await azure_words(azure(chat, azure_api_key=""))
+    finally:
+        entra.use_credential(None)
+    assert refused.value.code == "text_engine_refused"

@@ -18,7 +18,7 @@ import soxr
 import websockets
 from django.conf import settings
 
-from tests.chat_server import chat_server, sse, text
+from tests.chat_server import chat_provider, chat_server, sse, text
 from tests.engine_parts import kinds, loaded, quiet, recording, word_errors, words_of
 from tests.engine_server import GA, PREVIEW, EngineServer, connect, engine_server
 from voiceapp.audio import g711
@@ -277,9 +277,9 @@ async def test_a_chat_endpoint_is_spoken_sentence_by_sentence_while_it_streams(
 ) -> None:
     script = sse(text("The first "), text("sentence is here. And a sec"))
     async with chat_server(script=script, hold=asyncio.Event()) as chat:
-        provider = ChatProvider(chat.base_url, "", "some-model")
+        provider = chat_provider(chat.base_url)
 
-        async def this_provider(config: object) -> ChatProvider:
+        async def this_provider(*given: object) -> ChatProvider:
             return provider
 
         monkeypatch.setattr(thinking, "provider", this_provider)
@@ -302,9 +302,9 @@ async def test_a_chat_endpoint_that_refuses_fails_the_response_with_its_code(
     server: EngineServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with chat_server(status="429 Too Many Requests", script=[b"{}"]) as chat:
-        provider = ChatProvider(chat.base_url, "", "some-model")
+        provider = chat_provider(chat.base_url)
 
-        async def this_provider(config: object) -> ChatProvider:
+        async def this_provider(*given: object) -> ChatProvider:
             return provider
 
         monkeypatch.setattr(thinking, "provider", this_provider)

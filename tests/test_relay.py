@@ -20,13 +20,13 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.test import AsyncClient
 
 from tests.scripted import Service, service
+from voiceapp.entra import use_credential
 from voiceapp.page_events import MAX_TYPED_BYTES
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records import store
 from voiceapp.records.models import Assistant, Session, ToolCall
 from voiceapp.relay.consumer import voice_socket
 from voiceapp.relay.registry import registry
-from voiceapp.relay.target import use_credential
 from voiceapp.tools.registry import Registry
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -825,7 +825,7 @@ async def test_a_service_without_semantic_turns_falls_back_to_silence(
     await Assistant.objects.acreate(slug="semantic", name="S", turn_detection=detection)
 
     def refuse(upstream: Service) -> None:
-        upstream.refuse_semantic_vad = True
+        upstream.refuse_if = "semantic_vad"
 
     async with talking(prepare=refuse, start={"assistant": "semantic"}) as (page, upstream):
         assert [event["code"] for event in page.seen if event["type"] == "notice"] == ["semantic_vad_refused"]

@@ -135,6 +135,6 @@ def to_browser(fields: Object) -> SendBrowser:
     return SendBrowser(msgspec.json.encode(fields).decode())
 
 
-def notice(code: str, message: str, level: str = "info") -> SendBrowser:
-    """Return a sentence for the person at the page, with a stable code."""
-    return to_browser({"type": "notice", "code": code, "message": message, "level": level})
+def notice(code: str, message: str, level: str = "info", **more: str) -> SendBrowser:
+    """Return a sentence for the person at the page, with a stable code, and what it is about."""
+    return to_browser({"type": "notice", "code": code, "message": message, "level": level, **more})

@@ -8,9 +8,19 @@ from typing import Any
 import msgspec
 
 from voiceapp import session_config
-from voiceapp.actions import FormatsAgreed
+from voiceapp.actions import FormatsAgreed, SendBrowser, notice
 from voiceapp.config import AssistantConfig
+from voiceapp.mcp_servers import scrub
 from voiceapp.protocol.events import Object
+
+_GIVEN_UP = {
+    "semantic_vad": (
+        "semantic_vad_refused",
+        "This service has no semantic turn detection; silence ends a turn instead.",
+    ),
+    "voice": ("voice_kept", "The service keeps its voice: it cannot change once it was heard."),
+    "mcp": ("mcp_refused", "This service does not take the assistant's MCP servers."),
+}
 
 
 @dataclass
@@ -18,12 +28,14 @@ class Agreement:
     """The configuration of one session, as asked for and as echoed.
 
     ``expires_at`` is when the service ends the connection, in seconds since the epoch, where it says so.
+    ``has_mcp`` is whether the service calls MCP servers itself.
     """
 
     assistant: AssistantConfig
     transcription_model: str = ""
     tools: list[Object] = field(default_factory=list)
     ready: bool = False
+    has_mcp: bool = True
     expires_at: float | None = None
 
     def __post_init__(self) -> None:
@@ -33,7 +45,9 @@ class Agreement:
 
     def wish(self) -> Object:
         """Return the ``session.update`` that asks for it."""
-        session = session_config.session_update(self.assistant, self.tools, self.transcription_model)
+        servers = self.assistant.mcp_servers if self.has_mcp else ()
+        tools = [*self.tools, *(server.to_ga() for server in servers)]
+        session = session_config.session_update(self.assistant, tools, self.transcription_model)
         return {"type": "session.update", "session": session}
 
     def opened(self, session: Object) -> None:
@@ -53,19 +67,33 @@ class Agreement:
         self.ready = True
         return FormatsAgreed(self.input_format, self.output_format)
 
-    def fall_back(self, code: object) -> tuple[str, str] | None:
-        """Give up what a service refuses with ``code``.
+    def refused(self, error: Object) -> tuple[SendBrowser, Object | None]:
+        """The service refused the wish; return what the page is told, and the next wish if there is one."""
+        if given_up := self.fall_back(error):
+            return notice(*_GIVEN_UP[given_up], "warning"), self.wish()
+        message = scrub(str(error.get("message", "")), self.assistant.mcp_servers)
+        told = f"The service refused the assistant's settings: {message}"
+        return notice("configuration_refused", told, "error"), None
 
-        Returns a notice's code and words where there is something else to ask for, else ``None``.
+    def fall_back(self, error: Object) -> str:
+        """Give up what a service may lack; return what it was, or nothing where all is the least already.
+
+        The service's words choose where there are two such things: ``semantic_vad`` and ``mcp``.
         """
-        if code == "cannot_update_voice" and self.assistant.voice:
+        said = f"{error.get('param')} {error.get('message')}".lower()
+        if error.get("code") == "cannot_update_voice" and self.assistant.voice:
             self.assistant = msgspec.structs.replace(self.assistant, voice="")
-            return "voice_kept", "The service keeps its voice: it cannot change once it was heard."
-        if (self.assistant.turn_detection or {}).get("type") != "semantic_vad":
-            return None
-        self.assistant = session_config.with_server_vad(self.assistant)
-        told = "This service has no semantic turn detection; silence ends a turn instead."
-        return "semantic_vad_refused", told
+            return "voice"
+        semantic = (self.assistant.turn_detection or {}).get("type") == "semantic_vad"
+        mcp = self.has_mcp and bool(self.assistant.mcp_servers)
+        about_tools = "session.tools" in said or "mcp" in said
+        if semantic and not (mcp and about_tools):
+            self.assistant = session_config.with_server_vad(self.assistant)
+            return "semantic_vad"
+        if mcp:
+            self.has_mcp = False
+            return "mcp"
+        return ""
 
     def lost(self) -> None:
         """The connection is gone; the next one is asked anew."""

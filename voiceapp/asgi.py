@@ -17,13 +17,13 @@ from voiceapp.engine import models  # noqa: E402
 from voiceapp.records import store  # noqa: E402
 from voiceapp.relay.handover import handover  # noqa: E402
 from voiceapp.relay.registry import registry  # noqa: E402
-from voiceapp.routing import sockets  # noqa: E402
+from voiceapp.routing import program, sockets  # noqa: E402
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """Serve one connection, or the server's life."""
     if scope["type"] == "http":
-        await django(scope, receive, send)
+        await (program(scope["path"]) or django)(scope, receive, send)
     elif scope["type"] == "websocket":
         await sockets(scope, receive, send)
     elif scope["type"] == "lifespan":

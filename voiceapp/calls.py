@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from voiceapp.actions import CallTool, SaveToolCall
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class PendingCall:
-    """A call that is not answered yet."""
+    """A call that is not answered yet. ``lost``: the connection that it came over is gone."""
 
     call_id: str
     item_id: str
@@ -17,6 +17,7 @@ class PendingCall:
     arguments: str
     response_id: str
     started_ms: float
+    lost: bool = False
 
 
 @dataclass(slots=True)
@@ -51,6 +52,11 @@ class FunctionCalls:
             int(call.started_ms),
             int(now),
         )
+
+    def connection_lost(self) -> None:
+        """Mark the calls of a connection that is gone: their outputs still come."""
+        for call in self.pending.values():
+            call.lost = True
 
     def finish(self, now: float) -> list[SaveToolCall]:
         """The session ends: what is still running is kept as cancelled."""

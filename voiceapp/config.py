@@ -17,6 +17,7 @@ import msgspec
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.errors import ConfigurationError
+from voiceapp.mcp_servers import McpServer
 
 Problem = tuple[str, str, str]
 """A fault of the settings: (name of the setting, what is wrong, what to do)."""
@@ -49,6 +50,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT", "azure_transcription_deployment", str, "",
             "Name of the deployment that transcribes what the user says. On Azure this is a deployment's "
             "name, not a model's."),
+    Setting("AZURE_OPENAI_CHAT_DEPLOYMENT", "azure_chat_deployment", str, "",
+            "Name of a chat deployment of the resource: it thinks for the embedded engine and answers text "
+            "clients. Empty: the built-in brain does."),
+    Setting("AZURE_OPENAI_CHAT_API_VERSION", "azure_chat_api_version", str, "",
+            "Set, such as `2024-10-21`: the dated chat address. Empty: the v1 address."),
     Setting("AZURE_OPENAI_ENTRA_SCOPE", "azure_entra_scope", str,
             "https://cognitiveservices.azure.com/.default", "Token scope for Microsoft Entra ID."),
     Setting("VOICEAPP_DATA_DIR", "data_dir", Path, Path("var"),
@@ -61,19 +67,28 @@ SETTINGS: tuple[Setting, ...] = (
             "`1`: clients of the embedded engine may order faults, such as `&faults=rate_limit@1`. A script "
             "such as `expire@60`: every session has these. For tests and rehearsals."),
     Setting("VOICEAPP_ENGINE_MCP_PRIVATE", "engine_mcp_private", bool, False,
-            "Clients of the embedded engine may name MCP servers on private addresses and over plain HTTP: "
-            "never where strangers can reach the engine."),
+            "MCP servers may be on private addresses and be reached over plain HTTP, those that clients of "
+            "the embedded engine name as well: never where strangers can reach the engine."),
     Setting("VOICEAPP_TEXT_BASE_URL", "text_base_url", str, "",
             "Base URL of an OpenAI-compatible chat endpoint that thinks for the embedded engine, such as "
             "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
     Setting("VOICEAPP_TEXT_API_KEY", "text_api_key", str, "", "Key for that endpoint."),
     Setting("VOICEAPP_TEXT_MODEL", "text_model", str, "", "Model that the chat endpoint shall use."),
+    Setting("VOICEAPP_MODEL_HOST_IDLE_S", "model_host_idle_s", float, 300.0,
+            "Seconds that a connected model host may be silent within a reply.", (1, 3600)),
+    Setting("VOICEAPP_TEXT_PRICE_IN", "text_price_in", float, 0.0,
+            "US dollars for a million tokens in, by which the text gateway says what an answer cost.",
+            (0, 10000)),
+    Setting("VOICEAPP_TEXT_PRICE_OUT", "text_price_out", float, 0.0,
+            "US dollars for a million tokens out.", (0, 10000)),
     Setting("VOICEAPP_GRACE_S", "grace_s", float, 30.0,
             "Seconds that a session waits for its page to come back.", (0, 600)),
     Setting("VOICEAPP_MAX_SESSION_S", "max_session_s", float, 3600.0,
             "Longest session, in seconds.", (1, 86400)),
     Setting("VOICEAPP_IDLE_S", "idle_s", float, 600.0,
             "Seconds without speech, text or an answer after which a session ends.", (1, 86400)),
+    Setting("VOICEAPP_APPROVAL_S", "approval_s", float, 60.0,
+            "Seconds that the user has to allow a tool's call before it is refused.", (1, 3600)),
     Setting("VOICEAPP_MAX_SESSIONS_PER_USER", "max_sessions_per_user", int, 4,
             "Live sessions that one user may hold at once in one process.", (1, 10000)),
     Setting("VOICEAPP_MAX_SESSIONS", "max_sessions", int, 500,
@@ -116,6 +131,8 @@ class VoiceConfig:
     azure_deployment: str
     azure_api_version: str
     azure_transcription_deployment: str
+    azure_chat_deployment: str
+    azure_chat_api_version: str
     azure_entra_scope: str
     data_dir: Path
     engine_api_key: str = field(repr=False)
@@ -125,9 +142,13 @@ class VoiceConfig:
     text_base_url: str
     text_api_key: str = field(repr=False)
     text_model: str
+    model_host_idle_s: float
+    text_price_in: float
+    text_price_out: float
     grace_s: float
     max_session_s: float
     idle_s: float
+    approval_s: float
     max_sessions_per_user: int
     max_sessions: int
     connect_timeout_s: float
@@ -159,7 +180,7 @@ class VoiceConfig:
     @property
     def upstream_kind(self) -> UpstreamKind:
         """The service that the settings choose."""
-        if not self.azure_endpoint:
+        if not self.azure_endpoint or (self.azure_chat_deployment and not self.azure_deployment):
             return UpstreamKind.EMBEDDED
         return UpstreamKind.AZURE_PREVIEW if self.azure_api_version else UpstreamKind.AZURE_GA
 
@@ -168,7 +189,12 @@ class VoiceConfig:
         found: list[Problem] = []
         if self.azure_endpoint:
             found += self._azure_problems()
-        elif self.azure_deployment or self.azure_api_key or self.azure_api_version:
+        elif (
+            self.azure_deployment
+            or self.azure_api_key
+            or self.azure_api_version
+            or self.azure_chat_deployment
+        ):
             found.append(
                 (
                     "AZURE_OPENAI_ENDPOINT",
@@ -233,7 +259,7 @@ class VoiceConfig:
             found.append(
                 ("AZURE_OPENAI_ENDPOINT", "would send the key in the clear", "Use https:// or wss://.")
             )
-        if not self.azure_deployment:
+        if not self.azure_deployment and not self.azure_chat_deployment:
             found.append(
                 (
                     "AZURE_OPENAI_DEPLOYMENT",
@@ -290,12 +316,20 @@ def _read(setting: Setting, environ: Mapping[str, str]) -> Any:
     return value
 
 
+class Thinking(Enum):
+    """Who thinks for the embedded engine."""
+
+    EMBEDDED = "embedded"
+    CHAT = "chat"
+    MODEL_HOST = "model-host"
+
+
 class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One assistant as a session runs with it; kept with the session.
 
     ``turn_detection`` and ``transcription`` are the GA objects ``session.audio.input.turn_detection``
     and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions). ``voices`` are
-    offered on the page beside ``voice``.
+    offered on the page beside ``voice``. ``thinking`` is a ``Thinking``, or empty for what the settings say.
     """
 
     @property
@@ -308,6 +342,7 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     slug: str
     name: str
+    thinking: str = ""
     instructions: str = ""
     voice: str = ""
     voices: tuple[str, ...] = ()
@@ -317,3 +352,9 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     transcription: dict[str, Any] | None = msgspec.field(default_factory=dict)
     max_output_tokens: int | None = None
     tools: tuple[str, ...] = ()
+    mcp_servers: tuple[McpServer, ...] = ()
+
+    def without_secrets(self) -> AssistantConfig:
+        """Return the assistant as it may be kept with its sessions."""
+        servers = tuple(server.without_secrets() for server in self.mcp_servers)
+        return msgspec.structs.replace(self, mcp_servers=servers)

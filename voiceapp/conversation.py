@@ -7,23 +7,19 @@ response is active, what was heard of each answer, and which of the service's er
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from voiceapp import page_events, session_config
-from voiceapp.actions import (
-    Action,
-    SaveResponse,
-    SendBrowser,
-    SendUpstream,
-    notice,
-    to_browser,
-)
+from voiceapp.actions import Action, SaveResponse, SendBrowser, SendUpstream, notice, to_browser
 from voiceapp.agreement import Agreement
-from voiceapp.calls import FunctionCalls, PendingCall
+from voiceapp.call_flow import CallFlow
+from voiceapp.calls import PendingCall
 from voiceapp.config import AssistantConfig
 from voiceapp.items import Items
+from voiceapp.mcp_calls import McpEvent
+from voiceapp.mcp_servers import scrub
 from voiceapp.own_events import OwnEvents
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, Object, UnknownEvent
@@ -48,13 +44,15 @@ class Conversation:
     ids: Iterator[str]
     transcription_model: str = ""
     tools: list[Object] = field(default_factory=list)
-    calls: FunctionCalls = field(default_factory=FunctionCalls)
+    ask_first: Collection[str] = ()
+    approval_ms: float = 60_000.0
     sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
 
     def __post_init__(self) -> None:
         self.agreement = Agreement(self.assistant, self.transcription_model, self.tools)
         self.items = Items(captions=self.assistant.transcription is not None)
         self.typed, self.own = page_events.Typed(), OwnEvents(self.ids)
+        self.calls = CallFlow(self.own, self.assistant.mcp_servers, self.approval_ms, self.ask_first)
         self.speaker = Speaker(self.items, self.own)
         self.speech_stopped_ms: float | None = None
         self.speaking = False
@@ -95,7 +93,9 @@ class Conversation:
         return [
             self.agreement.updated(event.session),
             to_browser(session_config.without_instructions(codec.to_fields(event))),
+            *self.calls.connected(now),
             *self._ask_again(),
+            *self._follow_up(),
             *self._release_held(now),
         ]
 
@@ -109,31 +109,29 @@ class Conversation:
         if not self.owes_response:
             return []
         self.owes_response = False
+        self.calls.response_began()
         return self._ask()
 
     def _error(self, event: events.Error, text: str, now: float) -> list[Action]:
         code = event.error.get("code")
         event_id = event.error.get("event_id")
         if isinstance(event_id, str):
-            next_up = self.sequencer.refused(event_id, code)
+            # A service that went on by itself after an MCP call has answered what this one asked for.
+            answered = self.own.purposes.get(event_id) == "mcp_response"
+            next_up = self.sequencer.refused(event_id, None if answered else code)
             if next_up is not None:
                 mine = self.own.take(event_id)
                 told = mine is not None or code == "conversation_already_has_active_response"
                 return [*self._send(next_up), *([] if told else [SendBrowser(text)])]
             purpose = self.own.take(event_id)
             if purpose == "configure":
-                return self._configuration_refused(event)
+                told, wish = self.agreement.refused(event.error)
+                return [told, *([self.own.send(wish, "configure")] if wish else [])]
             if purpose is not None:
                 return []
         if code in _SETTLED_HERE:
             return []
-        return [SendBrowser(text)]
-
-    def _configuration_refused(self, event: events.Error) -> list[Action]:
-        if given_up := self.agreement.fall_back(event.error.get("code")):
-            return [notice(*given_up, "warning"), self.own.send(self.agreement.wish(), "configure")]
-        told = f"The service refused the assistant's settings: {event.error.get('message', '')}"
-        return [notice("configuration_refused", told, "error")]
+        return [SendBrowser(scrub(text, self.assistant.mcp_servers))]
 
     # -- items --------------------------------------------------------------------------------------
 
@@ -142,13 +140,14 @@ class Conversation:
             # The echo of an earlier turn that a new connection was told of; the page has it.
             return []
         self.items.note(event.item, event.previous_item_id, now)
-        return [SendBrowser(text)]
+        return self.calls.item(event.item, text, now)
 
     def _item_done(self, event: events.ConversationItemDone, text: str, now: float) -> list[Action]:
         if event.item.get("id") in self.restoring:
             self.restoring.remove(event.item["id"])
             return []
-        return [SendBrowser(text), *self.items.done(event.item, event.previous_item_id, now)]
+        saves = self.items.done(event.item, event.previous_item_id, now)
+        return [*self.calls.item(event.item, text, now), *saves, *self._follow_up()]
 
     def _item_deleted(self, event: events.ConversationItemDeleted, text: str, now: float) -> list[Action]:
         self.items.remove(event.item_id)
@@ -170,7 +169,7 @@ class Conversation:
     def _response_created(self, event: events.ResponseCreated, text: str, now: float) -> list[Action]:
         if not is_out_of_band(event.response):
             # The outputs of earlier calls are in this response's context already.
-            self.calls.follow_up_due = False
+            self.calls.response_began()
         return [*self._send(self.sequencer.created(event.response)), SendBrowser(text)]
 
     def _output_item(
@@ -179,7 +178,10 @@ class Conversation:
         item = self.items.get(event.item.get("id"))
         if item is not None:
             item.response_id = event.response_id
-        return [SendBrowser(text)]
+        return [*self.calls.item(event.item, text, now), *self._follow_up()]
+
+    def _mcp(self, event: McpEvent, text: str, now: float) -> list[Action]:
+        return [*self.calls.event(event, text, now), *self._follow_up()]
 
     def _text_delta(
         self,
@@ -187,12 +189,7 @@ class Conversation:
         text: str,
         now: float,
     ) -> list[Action]:
-        item = self.items.get(event.item_id)
-        if item is not None:
-            item.generated_text += event.delta
-            item.response_id = event.response_id
-            if isinstance(event, events.ResponseOutputAudioTranscriptDelta):
-                item.modality = "audio"
+        self.items.text_delta(event)
         return [] if self.speaker.is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
 
     def _text_done(
@@ -201,10 +198,7 @@ class Conversation:
         text: str,
         now: float,
     ) -> list[Action]:
-        spoken = isinstance(event, events.ResponseOutputAudioTranscriptDone)
-        item = self.items.get(event.item_id)
-        if item is not None:
-            item.generated_text = event.transcript if spoken else event.text  # type: ignore[union-attr]
+        self.items.text_done(event)
         return [] if self.speaker.is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
 
     def _audio_done(self, event: events.ResponseOutputAudioDone, text: str, now: float) -> list[Action]:
@@ -254,6 +248,11 @@ class Conversation:
         """Take one Realtime client event of the page."""
         if told := self.typed.refusal(event):
             return [self._refuse(*told, _event_id(event))]
+        if page_events.is_approval(event):
+            answered = self.calls.answer(event.item, now)
+            if isinstance(answered, tuple):
+                return [self._refuse(*answered, _event_id(event))]
+            return [*answered, *self._follow_up()]
         if not self.agreement.ready:
             if len(self.held) >= MAX_HELD:
                 return [self._refuse("not_ready", "The voice service is not there yet.", _event_id(event))]
@@ -286,27 +285,18 @@ class Conversation:
         name = event.name if isinstance(event.name, str) else (item.name if item else "")
         if item is not None:
             item.arguments, item.name = event.arguments, name
-        call = self.calls.made(
-            PendingCall(event.call_id, event.item_id, name, event.arguments, event.response_id, now)
-        )
-        return [SendBrowser(text)] if call is None else [SendBrowser(text), call]
+        call = PendingCall(event.call_id, event.item_id, name, event.arguments, event.response_id, now)
+        return [SendBrowser(text), *self.calls.made(call), *self._follow_up()]
 
     def tool_returned(self, call_id: str, output: str, *, status: str, now: float) -> list[Action]:
         """Take a tool's output; the model is asked to go on once every pending call is answered."""
-        saved = self.calls.returned(call_id, output, status=status, now=now)
-        if saved is None:
-            return []
-        answer = {
-            "type": "conversation.item.create",
-            "item": {"type": "function_call_output", "call_id": call_id, "output": output},
-        }
-        return [self.own.send(answer, "tool_output"), saved, *self._follow_up()]
+        return [*self.calls.returned(call_id, output, status=status, now=now), *self._follow_up()]
 
     def _follow_up(self) -> list[Action]:
         """Ask for one response when all calls are answered and nothing else is under way."""
-        if self.sequencer.active is not None or not self.calls.take_follow_up():
+        if self.sequencer.active is not None or not (purpose := self.calls.take_follow_up()):
             return []
-        return self._ask()
+        return self._ask(purpose)
 
     # -- time and endings ---------------------------------------------------------------------------
 
@@ -316,11 +306,12 @@ class Conversation:
         for item_id in self.items.overdue(now):
             actions += self.items.transcript(item_id, "", "failed", now)
             actions.append(to_browser({"type": "caption.failed", "item_id": item_id}))
-        return actions
+        return [*actions, *self.calls.tick(now), *self._follow_up()]
 
     def next_deadline(self) -> float | None:
         """Return when ``tick`` is due, if ever."""
-        return min([*self.speaker.deadlines(), *self.items.transcripts_due.values()], default=None)
+        due = [*self.speaker.deadlines(), *self.items.transcripts_due.values(), *self.calls.deadlines()]
+        return min(due, default=None)
 
     def finish(self, now: float) -> list[Action]:
         """The session ends: settle what is open, so that nothing said is lost."""
@@ -334,18 +325,18 @@ class Conversation:
     def disconnected(self, now: float) -> list[Action]:
         """The service's connection is gone; a new one starts from ``session.created`` with the history.
 
-        An answer of which nothing was heard is asked for again; one that had begun ends where it is.
+        An answer of which nothing was heard is asked for again; one that had begun, or had called a tool,
+        ends where it is.
         """
         active = self.sequencer.active
-        begun = active is not None and self.speaker.began(active)
+        begun = active is not None and (self.speaker.began(active) or active in self.calls.responses)
         self.owes_response |= not self.sequencer.idle and not begun
-        actions = self.speaker.complete_all()
+        actions = [*self.speaker.complete_all(), *self.calls.lost(now)]
         if active is not None:
-            details = {"type": "failed", "error": {"type": "server_error", "code": "upstream_lost"}}
-            response = {"id": active, "object": "realtime.response", "status": "failed", "output": []}
-            done = {"type": "response.done", "event_id": self.own.next_id()}
-            actions.append(to_browser({**done, "response": {**response, "status_details": details}}))
-            actions.append(SaveResponse(active, "failed", details, None, None, None))
+            response = session_config.lost_response(active)
+            done = {"type": "response.done", "event_id": self.own.next_id(), "response": response}
+            saved = SaveResponse(active, "failed", response["status_details"], None, None, None)
+            actions += [to_browser(done), saved]
         self.sequencer.reset()
         self.own.clear()
         self.speaking = False
@@ -354,8 +345,9 @@ class Conversation:
 
     # -- small parts --------------------------------------------------------------------------------
 
-    def _ask(self) -> list[Action]:
-        return self._send(self.sequencer.create(self._with_id({"type": "response.create"})) or [])
+    def _ask(self, purpose: str = "response") -> list[Action]:
+        create = self.own.stamp({"type": "response.create"}, purpose)
+        return self._send(self.sequencer.create(create) or [])
 
     def _with_id(self, fields: Object) -> Object:
         if isinstance(fields.get("event_id"), str):
@@ -399,4 +391,5 @@ _SERVER: dict[type[Event | UnknownEvent], _Handler] = {
     events.ResponseDone: Conversation._response_done,
     events.InputAudioBufferSpeechStarted: Conversation._speech_started,
     events.InputAudioBufferSpeechStopped: Conversation._speech_stopped,
+    **dict.fromkeys(get_args(McpEvent), Conversation._mcp),
 }

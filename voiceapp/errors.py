@@ -31,6 +31,14 @@ class ProtocolError(VoiceAppError):
         self.param = param
 
 
+class LocalProtocolError(ProtocolError):
+    """This side was about to break a rule: a fault of ours."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The other side broke a rule."""
+
+
 class DecodeError(ProtocolError):
     """A message could not be read as an event.
 
@@ -96,9 +104,16 @@ class UpstreamTimeout(UpstreamError):
 
 
 class TextEngineError(VoiceAppError):
-    """A text provider failed to produce a reply."""
+    """A text provider failed to produce a reply, or a request for one was wrong.
+
+    ``param`` names what was wrong with a request; it is empty where the request was right.
+    """
 
     default_code = "text_engine_error"
+
+    def __init__(self, message: str, *, code: str | None = None, param: str = "") -> None:
+        super().__init__(message, code=code)
+        self.param = param
 
 
 class ConfigurationError(VoiceAppError):

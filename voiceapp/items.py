@@ -7,6 +7,7 @@ from typing import Any
 
 from voiceapp import session_config
 from voiceapp.actions import Action, KeptItem, SaveItem
+from voiceapp.protocol import events
 from voiceapp.protocol.events import Object
 
 TRANSCRIPT_TIMEOUT_MS = 15_000.0
@@ -66,6 +67,27 @@ class Items:
             return []
         item.generated_text, item.transcript_status = words.strip(), status
         return [SaveItem(item)]
+
+    def text_delta(
+        self, event: events.ResponseOutputAudioTranscriptDelta | events.ResponseOutputTextDelta
+    ) -> None:
+        """Take words of an answer that grows."""
+        item = self.by_id.get(event.item_id)
+        if item is None:
+            return
+        item.generated_text += event.delta
+        item.response_id = event.response_id
+        if isinstance(event, events.ResponseOutputAudioTranscriptDelta):
+            item.modality = "audio"
+
+    def text_done(
+        self, event: events.ResponseOutputAudioTranscriptDone | events.ResponseOutputTextDone
+    ) -> None:
+        """Take all the words of an answer."""
+        item = self.by_id.get(event.item_id)
+        if item is not None:
+            spoken = isinstance(event, events.ResponseOutputAudioTranscriptDone)
+            item.generated_text = event.transcript if spoken else event.text  # type: ignore[union-attr]
 
     def remove(self, item_id: str) -> None:
         """Forget an item that was deleted."""

@@ -1,12 +1,14 @@
 """Which Realtime client events a page may send; pure.
 
-The page belongs to the person who talks: it may speak, type, ask for an answer and stop one. Instructions,
+The page belongs to the person who talks: it may speak, type, ask for an answer and stop one, and allow or
+refuse a tool's call. Instructions,
 tools, voices and other people's messages are the operator's.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, Object, UnknownEvent
@@ -19,6 +21,12 @@ MAX_TYPED_BYTES = 4 * 1024 * 1024
 
 ITEM_BYTES = 1024
 """What a message costs beyond its text, so that millions of empty ones are too many as well."""
+
+APPROVAL = "mcp_approval_response"
+"""The one kind of item besides messages that a page may add."""
+
+MAX_REASON_CHARS = 1000
+"""Longest reason for an answer to a question; it is read by the model."""
 
 ALLOWED = frozenset({
     "input_audio_buffer.append", "input_audio_buffer.commit", "input_audio_buffer.clear",
@@ -64,7 +72,14 @@ def refusal(event: Event | UnknownEvent) -> tuple[str, str] | None:
     return None
 
 
+def is_approval(event: Event | UnknownEvent) -> TypeGuard[events.ConversationItemCreate]:
+    """Whether an event is the user's answer to whether a tool may be called."""
+    return isinstance(event, events.ConversationItemCreate) and event.item.get("type") == APPROVAL
+
+
 def _item_refusal(item: Object) -> tuple[str, str] | None:
+    if item.get("type") == APPROVAL:
+        return _approval_refusal(item)
     if item.get("type", "message") != "message" or item.get("role") != "user":
         return "event_not_allowed", "This page may only add messages of the user."
     content = item.get("content")
@@ -77,4 +92,19 @@ def _item_refusal(item: Object) -> tuple[str, str] | None:
             return "invalid_type", "Invalid type for 'item.content.text': expected a string."
     if sum(len(part["text"]) for part in content) > MAX_TEXT_CHARS:
         return "string_above_max_length", f"A message may have {MAX_TEXT_CHARS} characters at most."
+    return None
+
+
+def _approval_refusal(item: Object) -> tuple[str, str] | None:
+    if forbidden := item.keys() - {"type", "approval_request_id", "approve", "reason"}:
+        return "event_not_allowed", f"This page may not set 'item.{min(forbidden)}'."
+    if not isinstance(item.get("approval_request_id"), str):
+        return "missing_required_parameter", "Missing required parameter: 'item.approval_request_id'."
+    if not isinstance(item.get("approve"), bool):
+        return "invalid_type", "Invalid type for 'item.approve': expected true or false."
+    reason = item.get("reason")
+    if reason is not None and not isinstance(reason, str):
+        return "invalid_type", "Invalid type for 'item.reason': expected a string."
+    if len(reason or "") > MAX_REASON_CHARS:
+        return "string_above_max_length", f"A reason may have {MAX_REASON_CHARS} characters at most."
     return None

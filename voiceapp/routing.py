@@ -1,20 +1,31 @@
-"""Which socket is served by what."""
+"""Which socket, and which address for programs, is served by what."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from voiceapp.engine.chat_http import PATHS, chat_completions
 from voiceapp.engine.consumer import GA_PATH, PREVIEW_PATH, realtime_socket
+from voiceapp.gateway.host_socket import model_host_socket
+from voiceapp.gateway.http import GENERATE, STREAM, generate
 from voiceapp.relay.consumer import voice_socket
 
 App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
 
 SOCKETS: dict[str, App] = {
     "/ws/voice/": voice_socket,
+    "/ws/model-host/": model_host_socket,
     GA_PATH: realtime_socket,
     PREVIEW_PATH: realtime_socket,
 }
+
+
+def program(path: str) -> App | None:
+    """Return what serves an HTTP address for programs; the rest is Django's."""
+    if path in (GENERATE, STREAM):
+        return generate
+    return chat_completions if PATHS.fullmatch(path) else None
 
 
 async def sockets(scope: dict[str, Any], receive: Any, send: Any) -> None:

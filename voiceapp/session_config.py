@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -95,6 +96,9 @@ def read_item(item: KeptItem, raw: Object, *, captions: bool) -> None:
 
 
 def _without_audio(raw: Object) -> Object:
+    """Return an item without its sound, and a list of tools as their names: descriptions have no end."""
+    if isinstance(raw.get("tools"), list):
+        raw = {**raw, "tools": [tool.get("name") for tool in raw["tools"] if isinstance(tool, dict)]}
     content = raw.get("content")
     if not isinstance(content, list):
         return raw
@@ -105,9 +109,11 @@ def history(items: list[KeptItem]) -> list[Object]:
     """Return the client events that rebuild a conversation on a new connection.
 
     Answers come back as text, as the service accepts no assistant audio; only what was heard of them
-    counts. A call without its output is left out, since services refuse half of the pair. The newest
-    turns win where not all fit.
+    counts. A call without its output is left out, since services refuse half of the pair. A call that the
+    service made of an MCP tool comes back as a function's, which every service takes. The newest turns win
+    where not all fit.
     """
+    items = [part for item in items for part in _as_function(item)]
     answered = {item.call_id for item in items if item.type == "function_call_output"}
     called = {item.call_id for item in items if item.type == "function_call"}
     creates: list[Object] = []
@@ -122,6 +128,26 @@ def history(items: list[KeptItem]) -> list[Object]:
         creates.append({"type": "conversation.item.create", "item": {"id": item.item_id, **rebuilt}})
     creates.reverse()
     return _whole_pairs(creates)
+
+
+def _as_function(item: KeptItem) -> list[KeptItem]:
+    """Return an item; for an MCP call that has ended, a function's call and its output."""
+    if item.type != "mcp_call":
+        return [item]
+    output, error = item.raw.get("output"), item.raw.get("error")
+    if output is None and not error:
+        return []
+    said = str(output) if output is not None else msgspec.json.encode({"error": error}).decode()
+    name = _NOT_IN_A_NAME.sub("_", item.name)[:64] or "tool"
+    # Services take ids of 32 characters at most.
+    call_id = item.item_id[-32:]
+    call = msgspec.structs.replace(item, type="function_call", call_id=call_id, name=name)
+    output_id = f"out_{item.item_id[-28:]}"
+    brought = KeptItem(item_id=output_id, type="function_call_output", call_id=call_id, generated_text=said)
+    return [call, brought]
+
+
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def _rebuild(item: KeptItem, pairs: set[str]) -> Object | None:
@@ -149,6 +175,13 @@ def _whole_pairs(creates: list[Object]) -> list[Object]:
     return [
         c for c in creates if c["item"]["type"] != "function_call_output" or c["item"]["call_id"] in calls
     ]
+
+
+def lost_response(response_id: str) -> Object:
+    """Return the response that a lost connection leaves behind."""
+    details = {"type": "failed", "error": {"type": "server_error", "code": "upstream_lost"}}
+    fields = {"id": response_id, "object": "realtime.response", "status": "failed", "output": []}
+    return {**fields, "status_details": details}
 
 
 _INCOMPLETE = {

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 from django.conf import settings
 
+from voiceapp.config import Thinking
 from voiceapp.engine import credentials, models, thinking
 from voiceapp.engine.connection import Connection
 from voiceapp.engine.faults import FaultScript, FaultScriptError
@@ -47,6 +48,7 @@ class _Wish:
     kind: Kind
     preset: dict[str, Any] | None
     """The session that the client's secret brings."""
+    thinker: thinking.Thinker
 
 
 async def realtime_socket(
@@ -78,7 +80,7 @@ async def realtime_socket(
         receive,
         send,
         dialect=wish.dialect,
-        provider=await thinking.provider(settings.VOICE),
+        provider=await thinking.provider(settings.VOICE, wish.thinker),
         model=wish.model,
         kind=wish.kind,
         preset=wish.preset,
@@ -106,16 +108,28 @@ def _read_wish(path: str, query: dict[str, str], preset: dict[str, Any] | None) 
     intent = query.get("intent", "conversation")
     if intent not in ("conversation", "realtime", "transcription"):
         raise _Refusal(400, "invalid_intent", "The intent is either conversation or transcription.")
+    thinker = _thinker(query if preset is None else {})
     kind: Kind = "transcription" if intent == "transcription" else "realtime"
     if path.rstrip("/") == GA_PATH:
-        return _Wish(Dialect.GA, _model(query, "model", kind), kind, preset)
+        return _Wish(Dialect.GA, _model(query, "model", kind), kind, preset, thinker)
     if path.rstrip("/") != PREVIEW_PATH or not query.get("api-version"):
         raise _Refusal(
             404, "not_found", "Use /openai/v1/realtime?model= or /openai/realtime?api-version=&deployment=."
         )
     contract = query.get("dialect") == Dialect.CONTRACT.value
     dialect = Dialect.CONTRACT if contract else Dialect.PREVIEW
-    return _Wish(dialect, _model(query, "deployment", kind), kind, preset)
+    return _Wish(dialect, _model(query, "deployment", kind), kind, preset, thinker)
+
+
+def _thinker(query: dict[str, str]) -> thinking.Thinker:
+    """Return who shall think; only holders of the engine's key may choose."""
+    try:
+        kind = Thinking(query["thinking"]) if query.get("thinking") else None
+        user_id = int(query.get("user") or 0)
+    except ValueError:
+        kinds = ", ".join(kind.value for kind in Thinking)
+        raise _Refusal(400, "invalid_thinking", f"thinking is one of {kinds}, and user a number.") from None
+    return thinking.Thinker(kind, user_id, query.get("thread", "")[:64])
 
 
 def _read_faults(query: dict[str, str]) -> FaultScript:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import copy
 import json
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,7 +12,7 @@ from typing import Any, Final
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine import checks
 from voiceapp.protocol.events import Object
-from voiceapp.text.provider import Called, HistoryItem, Returned, Said
+from voiceapp.text.provider import Called, HistoryItem, Returned, Said, text_tokens
 
 # Enough for the last few turns; a session may last an hour and must not keep an hour of audio.
 AUDIO_BUDGET_BYTES: Final = 512 * 1024
@@ -21,7 +20,6 @@ AUDIO_BUDGET_BYTES: Final = 512 * 1024
 MOST_GIVEN_CHARS: Final = 64 * 1024 * 1024
 # What an item costs beyond its words.
 _ITEM_CHARS: Final = 1024
-CHARACTERS_PER_TOKEN: Final = 4
 # A word of which at least this much was cut off was not heard.
 _SLACK_MS: Final = 40.0
 
@@ -230,11 +228,6 @@ def within(said: Sequence[HistoryItem], tokens: int) -> tuple[HistoryItem, ...]:
         kept -= 1
     gone = {item.call_id for item in said[:kept] if isinstance(item, Called)}
     return tuple(item for item in said[kept:] if not isinstance(item, Returned) or item.call_id not in gone)
-
-
-def text_tokens(text: str) -> int:
-    """Return about how many tokens a text is."""
-    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
 # -- items from the client ------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from voiceapp.engine.actions import (
     McpServer,
     McpTool,
 )
-from voiceapp.engine.tool_checks import MOST_TOOLS
+from voiceapp.mcp_servers import MOST_TOOLS
 
 if TYPE_CHECKING:
     from mcp.client import Client

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from voiceapp.engine.actions import Action, ListMcpTools, McpServer, McpTool
 from voiceapp.engine.items import Conversation, Item
-from voiceapp.engine.tool_checks import MOST_TOOLS
 from voiceapp.errors import ProtocolError
+from voiceapp.mcp_servers import MOST_TOOLS
 from voiceapp.protocol import events as ev
 from voiceapp.protocol.events import Object
 from voiceapp.text.provider import Tool

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.actions import Speaking
-from voiceapp.engine.items import CHARACTERS_PER_TOKEN, Conversation, Item, TimedWord, text_tokens
+from voiceapp.engine.items import Conversation, Item, TimedWord
 from voiceapp.engine.mcp_calls import McpCall
 from voiceapp.engine.mcp_tools import Offer
 from voiceapp.protocol import events as ev
 from voiceapp.protocol.events import Object
+from voiceapp.text.provider import CHARACTERS_PER_TOKEN, text_tokens
 
 Emit = Callable[..., None]
 """``emit(event_class, **fields)`` sends an event with an id of its own."""

@@ -1,30 +1,53 @@
-"""The text provider of this process, made once from the settings."""
+"""Who thinks for the engine's sessions."""
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
-from voiceapp.config import VoiceConfig
-from voiceapp.text.provider import TextProvider
-from voiceapp.text.providers import provider_for
+from voiceapp.config import Thinking, VoiceConfig
+from voiceapp.errors import TextEngineError
+from voiceapp.text import providers
+from voiceapp.text.provider import Delta, ReplyRequest, TextProvider
 
-_provider: TextProvider | None = None
+
+@dataclass(frozen=True, slots=True)
+class Thinker:
+    """Who shall think for a session; ``kind`` is ``None`` for whoever the settings name.
+
+    ``user_id`` and ``thread_id`` say whose connected model is meant, and what it knows the session by.
+    """
+
+    kind: Thinking | None = None
+    user_id: int = 0
+    thread_id: str = ""
 
 
-async def provider(config: VoiceConfig) -> TextProvider:
-    """Return the provider that the settings name."""
-    global _provider
-    if _provider is None:
-        # Made in a thread: it reads a file, and a client of a chat endpoint loads certificates.
-        made = await asyncio.to_thread(provider_for, config)
-        if _provider is None:
-            _provider = made
-    return _provider
+class _NoChat:
+    """Says at each reply what is missing: a session that ended at once would not get to say it."""
+
+    async def reply(self, request: ReplyRequest) -> AsyncIterator[Delta]:
+        for delta in self._refuse():
+            yield delta
+
+    def _refuse(self) -> list[Delta]:
+        told = "This assistant thinks by a chat service, and the settings name none."
+        raise TextEngineError(told, code="chat_not_configured")
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+async def provider(config: VoiceConfig, thinker: Thinker | None = None) -> TextProvider:
+    """Return the provider that a session asks for, or the one that the settings name."""
+    thinker = thinker or Thinker()
+    if thinker.kind is Thinking.MODEL_HOST:
+        return providers.host_provider(config, thinker.user_id, thinker.thread_id)
+    if thinker.kind is Thinking.CHAT and not providers.has_chat(config):
+        return _NoChat()
+    return (await providers.text_engine(config, embedded=thinker.kind is Thinking.EMBEDDED)).provider
 
 
 async def aclose() -> None:
     """Let go of the provider's connections."""
-    global _provider
-    closing, _provider = _provider, None
-    if closing is not None:
-        await closing.aclose()
+    await providers.aclose()

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from voiceapp.engine import checks
+from voiceapp.mcp_servers import (
+    HEADER_NAME,
+    HEADER_VALUE,
+    LABEL,
+    LONGEST_SECRET,
+    LONGEST_TOOL_NAME,
+    LONGEST_URL,
+    MOST_HEADERS,
+    MOST_SERVERS,
+    MOST_TOOLS,
+    OWN_HEADERS,
+)
 from voiceapp.protocol import events as ev
 
-MOST_TOOLS: Final = 128
-MOST_SERVERS: Final = 8
 _LONGEST_DESCRIPTION: Final = 1024
-_LONGEST_URL: Final = 2048
-_LONGEST_SECRET: Final = 8192
-_MOST_HEADERS: Final = 16
-_TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-# What HTTP lets stand in a header; a line break would let one smuggle in others.
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
-_HEADER_VALUE: Final = re.compile(r"[\x20-\x7e]*")
-# These belong to the connection, not to its user.
-_OWN_HEADERS: Final = frozenset(
-    ("host", "content-length", "transfer-encoding", "connection", "content-type", "accept", "accept-encoding")
-)
 
 
 def tools(value: Any, path: str) -> list[dict[str, Any]]:
@@ -65,7 +63,7 @@ def _tool(value: Any, path: str) -> dict[str, Any]:
 
 def _name(value: Any, path: str) -> str:
     name: str = checks.text()(value, path)
-    if not _TOOL_NAME.fullmatch(name):
+    if not LABEL.fullmatch(name):
         raise checks.refuse(
             "invalid_value",
             f"Invalid '{path}': expected 1 to 64 letters, digits, underscores or hyphens.",
@@ -101,7 +99,7 @@ def _mcp(value: Any, path: str) -> dict[str, Any]:
 
 
 def _url(value: Any, path: str) -> str:
-    url: str = checks.text(_LONGEST_URL)(value, path)
+    url: str = checks.text(LONGEST_URL)(value, path)
     try:
         address = urlsplit(url)
         known = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
@@ -113,20 +111,20 @@ def _url(value: Any, path: str) -> str:
 
 
 def _secret(value: Any, path: str) -> str:
-    text: str = checks.text(_LONGEST_SECRET)(value, path)
-    if not _HEADER_VALUE.fullmatch(text):
+    text: str = checks.text(LONGEST_SECRET)(value, path)
+    if not HEADER_VALUE.fullmatch(text):
         raise checks.refuse("invalid_value", f"Invalid '{path}': expected printable ASCII.", path)
     return text
 
 
 def _headers(value: Any, path: str) -> dict[str, str]:
     given = checks.any_object(value, path)
-    if len(given) > _MOST_HEADERS:
+    if len(given) > MOST_HEADERS:
         raise checks.refuse(
-            "object_above_max_properties", f"Invalid '{path}': expected at most {_MOST_HEADERS}.", path
+            "object_above_max_properties", f"Invalid '{path}': expected at most {MOST_HEADERS}.", path
         )
     for name in given:
-        if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS:
+        if not HEADER_NAME.fullmatch(name) or name.lower() in OWN_HEADERS:
             raise checks.refuse("invalid_value", f"Invalid '{path}': no header for you to set.", path)
     return {name: _secret(inner, f"{path}.{name}") for name, inner in given.items()}
 
@@ -136,7 +134,7 @@ def _names(value: Any, path: str) -> list[str]:
         raise checks.wrong_type(path, "an array", value)
     if len(value) > MOST_TOOLS:
         raise _too_many(path, MOST_TOOLS, len(value))
-    return [checks.text(256)(name, f"{path}[{index}]") for index, name in enumerate(value)]
+    return [checks.text(LONGEST_TOOL_NAME)(name, f"{path}[{index}]") for index, name in enumerate(value)]
 
 
 _FILTER: Final = checks.fields(

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from voiceapp.engine.items import Conversation, Item, text_tokens
+from voiceapp.engine.items import Conversation, Item
 from voiceapp.engine.replies import Emit, audio_tokens
 from voiceapp.engine.responder import Responder
 from voiceapp.engine.session_config import SessionConfig
 from voiceapp.protocol import events as ev
+from voiceapp.text.provider import text_tokens
 
 # Nobody here tells voices apart.
 _SPEAKER = "speaker_0"

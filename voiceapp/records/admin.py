@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
+from voiceapp.records import token_admin  # noqa: F401 - registers its pages
 from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
 from voiceapp.records.models import Assistant, Response, Session
@@ -33,7 +34,7 @@ admin.site.site_header = "voiceapp"
 admin.site.site_title = "voiceapp"
 # Four tables need no second menu, and the list of sessions needs its room.
 admin.site.enable_nav_sidebar = False
-admin.site.index_title = "Assistants, sessions and users"
+admin.site.index_title = "Assistants, sessions, tokens and users"
 
 
 class _JsonDecoder(json.JSONDecoder):
@@ -60,10 +61,12 @@ class _AssistantForm(_ModelForm):
     """Fields no larger than what goes into them."""
 
     class Meta:
-        field_classes = dict.fromkeys(("turn_detection", "transcription", "voices"), _JsonField)
+        field_classes = dict.fromkeys(
+            ("turn_detection", "transcription", "mcp_servers", "voices"), _JsonField
+        )
         widgets = {
             name: forms.Textarea(attrs={"rows": rows, "cols": 90})
-            for name, rows in (("instructions", 10), ("tools", 1), ("turn_detection", 3),
+            for name, rows in (("instructions", 10), ("tools", 1), ("mcp_servers", 4), ("turn_detection", 3),
                                ("transcription", 1), ("voices", 1))
         }  # fmt: skip
 
@@ -79,9 +82,44 @@ class AssistantAdmin(_AssistantAdmin):
     prepopulated_fields = {"slug": ("name",)}
     fieldsets = (
         (None, {"fields": ("name", "slug", "enabled", "position")}),
-        ("Conversation", {"fields": ("instructions", "voice", "voices", "tools", "max_output_tokens")}),
+        (
+            "Conversation",
+            {
+                "fields": (
+                    "instructions",
+                    "thinking",
+                    "voice",
+                    "voices",
+                    "tools",
+                    "mcp_servers",
+                    "max_output_tokens",
+                )
+            },
+        ),
         ("Audio", {"fields": ("input_format", "output_format", "turn_detection", "transcription")}),
     )
+
+    def get_fieldsets(self, request: HttpRequest, obj: Assistant | None = None) -> Any:
+        """Show those who may only look no secrets."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        return [
+            (title, {**options, "fields": [
+                "servers" if name == "mcp_servers" else name for name in options["fields"]
+            ]})
+            for title, options in fieldsets
+        ]  # fmt: skip
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Assistant | None = None) -> Any:
+        """Name what stands in for the servers where they may not be changed."""
+        return ("servers",) if obj is not None and not self.has_change_permission(request, obj) else ()
+
+    @admin.display(description="MCP servers")
+    def servers(self, assistant: Assistant) -> str:
+        """Show the servers without their secrets."""
+        kept = assistant.config().without_secrets().mcp_servers
+        return inert(json.dumps([server.to_ga() for server in kept], indent=2, ensure_ascii=False))
 
     @admin.display(description="turns")
     def turns(self, assistant: Assistant) -> str:

@@ -15,11 +15,13 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.config import AssistantConfig
+from voiceapp.config import AssistantConfig, Thinking
+from voiceapp.mcp_servers import McpServer
 from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
 from voiceapp.records.validation import (
     default_turn_detection,
+    validate_mcp_servers,
     validate_tools,
     validate_transcription,
     validate_turn_detection,
@@ -31,6 +33,13 @@ FORMAT_CHOICES = [
     (AudioFormat.PCM16.value, "PCM, 16 bit, 24 kHz"),
     (AudioFormat.PCMU.value, "G.711 μ-law, 8 kHz"),
     (AudioFormat.PCMA.value, "G.711 A-law, 8 kHz"),
+]
+
+THINKING_CHOICES = [
+    ("", "As the settings say"),
+    (Thinking.EMBEDDED.value, "The built-in brain"),
+    (Thinking.CHAT.value, "The chat service that the settings name"),
+    (Thinking.MODEL_HOST.value, "The model that the user connected"),
 ]
 
 
@@ -52,6 +61,13 @@ class Assistant(models.Model):
         blank=True,
         validators=[validate_voices],
         help_text='Voices that users may choose instead, such as ["alloy", "verse"]. Empty: no choice.',
+    )
+    thinking = models.CharField(
+        max_length=16,
+        blank=True,
+        choices=THINKING_CHOICES,
+        default="",
+        help_text="Who thinks. Any but the first speaks with the embedded engine's voice.",
     )
     input_format = models.CharField(
         "microphone format", max_length=16, choices=FORMAT_CHOICES, default=AudioFormat.PCM16.value
@@ -87,6 +103,17 @@ class Assistant(models.Model):
         validators=[validate_tools],
         help_text='Names of tools, such as ["current_time", "calculate"].',
     )
+    mcp_servers = models.JSONField(
+        "MCP servers",
+        default=list,
+        blank=True,
+        validators=[validate_mcp_servers],
+        help_text='Servers whose tools the assistant may use, such as [{"server_label": "shop", '
+        '"server_url": "https://shop.example/mcp"}]. Each may have "allowed_tools" (a list of names), '
+        '"require_approval" ("always", unless it says "never" or {"never": {"tool_names": [...]}}), '
+        '"authorization" (a token) and "headers". Tokens and headers are sent to the voice service, which '
+        "calls the server; users never see them.",
+    )
 
     class Meta:
         ordering = ("position", "name", "id")
@@ -96,7 +123,7 @@ class Assistant(models.Model):
 
     def clean(self) -> None:
         """Refuse JSON that is empty but not null: the service would not take it."""
-        self.tools = self.tools or []
+        self.tools, self.mcp_servers = self.tools or [], self.mcp_servers or []
         self.voices = self.voices or []
         if self.turn_detection in ("", {}, []):
             raise ValidationError({"turn_detection": "Give a type, or null for push-to-talk."})
@@ -106,6 +133,7 @@ class Assistant(models.Model):
         return AssistantConfig(
             slug=self.slug,
             name=self.name,
+            thinking=self.thinking,
             instructions=self.instructions,
             voice=self.voice,
             voices=tuple(self.voices or ()),
@@ -115,6 +143,7 @@ class Assistant(models.Model):
             transcription=self.transcription,
             max_output_tokens=self.max_output_tokens,
             tools=tuple(self.tools or ()),
+            mcp_servers=msgspec.convert(self.mcp_servers or (), tuple[McpServer, ...]),
         )
 
 
@@ -256,3 +285,57 @@ class ToolCall(models.Model):
 
     def __str__(self) -> str:
         return self.call_id
+
+
+class ApiToken(models.Model):
+    """A key with which a program of a user reaches the text engine, ``/nnrp`` and ``/ws/model-host/``.
+
+    Only a digest of it is kept; ``hint`` is its beginning, by which people tell tokens apart.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100, help_text="What it is for.")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    hint = models.CharField(max_length=16, editable=False)
+    enabled = models.BooleanField(
+        default=True, help_text="Off: it opens nothing, from five seconds later on."
+    )
+    requests_per_minute = models.PositiveIntegerField(
+        default=120, validators=[MinValueValidator(1), MaxValueValidator(1_000_000)]
+    )
+    concurrent_requests = models.PositiveIntegerField(
+        default=16,
+        validators=[MinValueValidator(1), MaxValueValidator(10_000)],
+        help_text="Requests at once, in each process.",
+    )
+    tokens_per_day = models.PositiveBigIntegerField(
+        default=1_000_000, help_text="Tokens in and out, in a day of UTC. 0: no limit."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("user", "name"), name="one_token_per_name"),)
+        ordering = ("name", "id")
+        verbose_name = "API token"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.hint}…)"
+
+
+class TokenUsage(models.Model):
+    """What a token was used for in a day of UTC."""
+
+    token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="usage")
+    day = models.DateField()
+    requests = models.PositiveBigIntegerField(default=0)
+    tokens_in = models.PositiveBigIntegerField(default=0)
+    tokens_out = models.PositiveBigIntegerField(default=0)
+    cost_usd = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("token", "day"), name="one_usage_row_per_day"),)
+        ordering = ("-day",)
+        verbose_name_plural = "token usage"
+
+    def __str__(self) -> str:
+        return f"{self.token} on {self.day}"

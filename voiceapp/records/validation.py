@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+from django.conf import settings
 from django.core.exceptions import ValidationError
 
+from voiceapp.mcp_servers import read_servers
 from voiceapp.tools.registry import registry
 
 MAX_VOICES = 32
@@ -87,6 +89,14 @@ def validate_tools(value: object) -> None:
     if unknown := set(names) - set(registry.names()):
         known = ", ".join(registry.names())
         raise ValidationError(f"There is no tool {min(unknown)!r}. There are: {known}.")
+
+
+def validate_mcp_servers(value: object) -> None:
+    """Refuse what is not a list of MCP servers that may be reached; raises ``ValidationError``."""
+    try:
+        read_servers(value, private_allowed=settings.VOICE.engine_mcp_private)
+    except ValueError as error:
+        raise ValidationError(str(error)) from None
 
 
 def _converted(value: object, kind: Any) -> Any:

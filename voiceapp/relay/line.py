@@ -12,6 +12,7 @@ from voiceapp.actions import Action, notice, to_browser
 from voiceapp.config import VoiceConfig
 from voiceapp.conversation import Conversation
 from voiceapp.errors import UpstreamError
+from voiceapp.protocol.dialects import Dialect
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.relay.target import Target
 from voiceapp.relay.upstream import Upstream, open_upstream
@@ -111,6 +112,8 @@ class Line:
                 lost.set_result(error)
 
         self._owner.perform(self._owner.conversation.disconnected(self._owner.now()))
+        # A gateway may speak another dialect than its address promises.
+        self._owner.conversation.agreement.has_mcp &= upstream.dialect is not Dialect.PREVIEW
         upstream.start(first, receive, on_lost)
         if before is not None:
             await before.aclose()

@@ -91,6 +91,7 @@ class LiveSession:
             self._ids,
             transcription_model=target.transcription_model,
             tools=registry.definitions(self.assistant.tools),
+            approval_ms=config.approval_s * 1000,
         )
         self._earlier = opened.earlier
         self.conversation.items.restore(past.kept_items(opened.earlier))

@@ -119,7 +119,7 @@ async def _take_over(
     registry.admit(user_id, visitor.config)
     target = targets.choose(visitor.config, visitor.own_address)
     released = None if gone else await handover.ask(owner, resume.session_id, user_id, Ending.MOVED)
-    opened = await takeover.take(resume.session_id, user_id, owner, target.kind.value)
+    opened = await takeover.take(resume.session_id, user_id, owner)
     session = _live(opened, legs, target, visitor)
     session.outbox = Outbox(after=resume.seq)
     session.frames = resume.frames if released is None else released.frames
@@ -139,6 +139,14 @@ def _live(
     visitor: Visitor,
 ) -> LiveSession:
     assistant = opened.assistant
+    if assistant.thinking:
+        target = targets.thinking(
+            visitor.config,
+            visitor.own_address,
+            assistant.thinking,
+            user_id=visitor.login.user_id,
+            thread_id=str(opened.session_id),
+        )
     agreed = Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format)
     session = LiveSession(opened, visitor.login.user_id, target, visitor.config, agreed)
     session.attach(visitor.page)

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
-from typing import Any, Protocol
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
+from voiceapp import entra
 from voiceapp.config import UpstreamKind, VoiceConfig
 from voiceapp.errors import ConfigurationError, UpstreamRefused
 
 EMBEDDED_MODEL = "voiceapp-embedded"
-
-
-class TokenSource(Protocol):
-    """What gives Microsoft Entra ID tokens; ``azure.identity`` credentials do."""
-
-    def get_token(self, *scopes: str) -> Any:
-        """Return an object whose ``token`` is a bearer token that is valid now."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +27,7 @@ class Target:
         """Return the credentials of one connection; a token is fetched anew, off the event loop."""
         if self.api_key:
             return {"api-key": self.api_key}
-        token = await asyncio.to_thread(_entra_token, self.entra_scope)
-        return {"Authorization": f"Bearer {token}"}
+        return {"Authorization": f"Bearer {await entra.token(self.entra_scope)}"}
 
 
 def choose(config: VoiceConfig, own_address: tuple[str, int] | None) -> Target:
@@ -47,12 +38,7 @@ def choose(config: VoiceConfig, own_address: tuple[str, int] | None) -> Target:
     """
     kind = config.upstream_kind
     if kind is UpstreamKind.EMBEDDED:
-        return Target(
-            kind,
-            f"{_engine_base(config, own_address)}/openai/v1/realtime?model={EMBEDDED_MODEL}",
-            config.engine_api_key,
-            transcription_model="moonshine-tiny-en",
-        )
+        return _embedded(config, own_address, {})
     base = _websocket_base(config.azure_endpoint)
     deployment = quote(config.azure_deployment, safe="")
     if kind is UpstreamKind.AZURE_PREVIEW:
@@ -67,6 +53,24 @@ def choose(config: VoiceConfig, own_address: tuple[str, int] | None) -> Target:
         entra_scope=config.azure_entra_scope,
         transcription_model=config.azure_transcription_deployment,
         captions=bool(config.azure_transcription_deployment),
+    )
+
+
+def thinking(
+    config: VoiceConfig, own_address: tuple[str, int] | None, kind: str, *, user_id: int, thread_id: str
+) -> Target:
+    """Return the embedded engine with a certain ``Thinking``; a user's own model needs to know for whom."""
+    whose = {"thinking": kind, "user": str(user_id), "thread": thread_id}
+    return _embedded(config, own_address, whose)
+
+
+def _embedded(config: VoiceConfig, own_address: tuple[str, int] | None, options: dict[str, str]) -> Target:
+    query = urlencode({"model": EMBEDDED_MODEL, **options})
+    return Target(
+        UpstreamKind.EMBEDDED,
+        f"{_engine_base(config, own_address)}/openai/v1/realtime?{query}",
+        config.engine_api_key,
+        transcription_model="moonshine-tiny-en",
     )
 
 
@@ -89,33 +93,6 @@ def _websocket_base(endpoint: str) -> str:
     scheme = "ws" if address.scheme in ("http", "ws") else "wss"
     prefix = address.path.split("/openai", 1)[0].rstrip("/")
     return f"{scheme}://{address.netloc}{prefix}"
-
-
-_credential: TokenSource | None = None
-
-
-def _entra_token(scope: str) -> str:
-    global _credential
-    if _credential is None:
-        try:
-            from azure.identity import DefaultAzureCredential
-        except ImportError:
-            raise ConfigurationError(
-                "Signing in with Microsoft Entra ID needs a package: pip install azure-identity."
-            ) from None
-        _credential = DefaultAzureCredential()
-    try:
-        return str(_credential.get_token(scope).token)
-    except Exception as error:
-        raise UpstreamRefused(
-            f"Microsoft Entra ID gave no token ({type(error).__name__}).", code="upstream_unauthorized"
-        ) from error
-
-
-def use_credential(source: TokenSource | None) -> None:
-    """Take tokens from ``source`` from now on; ``None``: from ``DefaultAzureCredential``."""
-    global _credential
-    _credential = source
 
 
 def refusal(status: int, kind: UpstreamKind) -> UpstreamRefused:

@@ -1,13 +1,12 @@
-"""Thinking by any OpenAI-compatible chat endpoint, streamed."""
+"""Thinking by chat completions, streamed."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from typing import Any, Final
 
-import openai
-
-from voiceapp.errors import TextEngineError
+from voiceapp.text.completions import Completions
 from voiceapp.text.provider import (
     CallArguments,
     Called,
@@ -21,10 +20,6 @@ from voiceapp.text.provider import (
     TextDelta,
 )
 
-# Without a key the client refuses to start; local servers want none.
-_NO_KEY: Final = "none"
-_CONNECT_TIMEOUT_S: Final = 10.0
-_TIMEOUT_S: Final = 60.0
 _SPOKEN: Final = (
     "Your reply is read aloud by a voice. Answer in plain, short spoken sentences without markup, lists or "
     "emoji."
@@ -32,41 +27,30 @@ _SPOKEN: Final = (
 
 
 class ChatProvider:
-    """A ``TextProvider`` over ``POST {base_url}/chat/completions`` with ``stream: true``."""
+    """A ``TextProvider`` that asks for chat completions."""
 
-    def __init__(self, base_url: str, api_key: str, model: str) -> None:
-        self._model = model
-        self._client = openai.AsyncOpenAI(
-            base_url=base_url,
-            api_key=api_key or _NO_KEY,
-            timeout=openai.Timeout(_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S),
-            # A second try would come too late for somebody who waits for a spoken answer.
-            max_retries=0,
-        )
+    def __init__(self, completions: Completions) -> None:
+        self._completions = completions
 
     async def reply(self, request: ReplyRequest) -> AsyncIterator[Delta]:
         """Stream the endpoint's answer; raise ``TextEngineError`` with a stable code where it fails."""
-        try:
-            stream = await self._client.chat.completions.create(**self._arguments(request))
-            reader = ChunkReader()
-            async with stream:
-                async for chunk in stream:
-                    for delta in reader.feed(chunk.model_dump()):
-                        yield delta
-            for delta in reader.finish():
-                yield delta
-        except openai.APIError as error:
-            raise _explain(error) from error
+        reader = ChunkReader()
+        chunks = self._completions.stream(self._arguments(request))
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for delta in reader.feed(chunk):
+                    yield delta
+        for delta in reader.finish():
+            yield delta
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._completions.aclose()
 
     def _arguments(self, request: ReplyRequest) -> dict[str, Any]:
         arguments: dict[str, Any] = {
-            "model": self._model,
+            "model": self._completions.model,
             "messages": messages(request),
-            "stream": True,
             "stream_options": {"include_usage": True},
         }
         if request.max_tokens is not None:
@@ -163,22 +147,3 @@ class ChunkReader:
         if arguments := function.get("arguments"):
             found.append(CallArguments(index, arguments))
         return found
-
-
-def _explain(error: openai.APIError) -> TextEngineError:
-    """Return our error for the SDK's, with nothing of the payload in it."""
-    code, message = "text_engine_error", "The chat endpoint failed."
-    match error:
-        case openai.APITimeoutError():
-            code, message = "text_engine_timeout", "The chat endpoint did not answer in time."
-        case openai.APIConnectionError():
-            code, message = "text_engine_unreachable", "The chat endpoint cannot be reached."
-        case openai.AuthenticationError() | openai.PermissionDeniedError():
-            code, message = "text_engine_refused", "The chat endpoint refused the key."
-        case openai.NotFoundError():
-            code, message = "text_engine_not_found", "The chat endpoint does not know this address or model."
-        case openai.RateLimitError():
-            code, message = "rate_limit_exceeded", "The chat endpoint is at its limit; try again soon."
-        case _ if error.code == "content_filter":
-            code, message = "content_filter", "The chat endpoint's content filter blocked the request."
-    return TextEngineError(message, code=code)

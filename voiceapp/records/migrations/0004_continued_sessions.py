@@ -8,7 +8,7 @@ import voiceapp.records.validation
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("records", "0001_initial"),
+        ("records", "0003_assistant_mcp_servers"),
     ]
 
     operations = [

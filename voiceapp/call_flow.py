@@ -1,0 +1,251 @@
+"""All calls of tools in one conversation: functions run here, MCP tools run by the service. Pure.
+
+Whoever runs a call, it is put to the user first where that is wanted, it is answered exactly once, and one
+response follows when all are answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from voiceapp.actions import Action, CallTool, SendBrowser, notice
+from voiceapp.approvals import Approval, Approvals, Outcome
+from voiceapp.calls import FunctionCalls, PendingCall
+from voiceapp.mcp_calls import McpCalls, McpEvent
+from voiceapp.mcp_servers import McpServer, scrub
+from voiceapp.own_events import OwnEvents
+from voiceapp.protocol import events
+from voiceapp.protocol.events import Object
+
+_REASONS = {
+    Outcome.DENIED: "The user did not allow this call.",
+    Outcome.TIMED_OUT: "The user did not answer whether this call is allowed.",
+}
+
+
+class CallFlow:
+    """See the module. ``ask_first`` names the functions that run only once the user allows it.
+
+    ``responses`` are those that called something: asked for again, they would call it twice.
+    """
+
+    def __init__(
+        self,
+        own: OwnEvents,
+        servers: tuple[McpServer, ...],
+        approval_ms: float,
+        ask_first: Collection[str] = (),
+    ) -> None:
+        self.functions = FunctionCalls()
+        self.mcp = McpCalls(servers)
+        self.approvals = Approvals(approval_ms)
+        self._own = own
+        self._servers = servers
+        self._ask_first = ask_first
+        self.responses: set[str] = set()
+        self._connected = True
+        self._kept: list[tuple[str, str, str]] = []
+
+    @property
+    def pending(self) -> bool:
+        """Whether a call is not answered, or a question not settled."""
+        return bool(self.functions.pending or self.approvals.pending or any(self.mcp.open()))
+
+    # -- from the service ---------------------------------------------------------------------------
+
+    def made(self, call: PendingCall) -> list[Action]:
+        """Take a function's call whose arguments are complete."""
+        due = self.functions.made(call)
+        if due is None:
+            return []
+        self.responses.add(call.response_id)
+        if call.name not in self._ask_first:
+            return [due]
+        request_id = f"approval_{call.call_id}"
+        return self._ask(
+            Approval(
+                request_id,
+                call.name,
+                call.arguments,
+                "",
+                call.call_id,
+                call.started_ms + self.approvals.timeout_ms,
+            ),
+            call.started_ms,
+        )
+
+    def item(self, raw: Object, text: str, now: float) -> list[Action]:
+        """Take an item that a service told of in ``text``; return that for the page, and what follows."""
+        kind = raw.get("type")
+        if kind == "message" and raw.get("role") == "assistant" and raw.get("status") == "in_progress":
+            # The service goes on by itself after a call.
+            self.mcp.follow_up_due = False
+        if not isinstance(kind, str) or not kind.startswith("mcp_"):
+            return [SendBrowser(text)]
+        told: list[Action] = [
+            SendBrowser(scrub(_without_tools(text) if "tools" in raw else text, self._servers))
+        ]
+        if kind == "mcp_list_tools":
+            self.mcp.list_item(raw)
+        elif kind == "mcp_call":
+            told += self.mcp.call_item(raw, now)
+        elif kind == "mcp_approval_request" and not self.approvals.known(str(raw.get("id"))):
+            told += self._asked(raw, now)
+        return self._clean(told)
+
+    def event(self, event: McpEvent, text: str, now: float) -> list[Action]:
+        """Take an event of MCP."""
+        if isinstance(event, events.ResponseMcpCallArgumentsDone):
+            self.responses.add(event.response_id)
+        return self._clean([SendBrowser(text), *self.mcp.take(event, now)])
+
+    def _clean(self, told: list[Action]) -> list[Action]:
+        return [
+            SendBrowser(scrub(action.text, self._servers)) if isinstance(action, SendBrowser) else action
+            for action in told
+        ]
+
+    def _asked(self, raw: Object, now: float) -> list[Action]:
+        call = self.mcp.asked_about(raw)
+        approval = Approval(
+            str(raw.get("id")),
+            str(raw.get("name", "")),
+            str(raw.get("arguments") or ""),
+            str(raw.get("server_label", "")),
+            call.item_id if call else "",
+            now + self.approvals.timeout_ms,
+        )
+        return self._ask(approval, now)
+
+    # -- approvals ----------------------------------------------------------------------------------
+
+    def _ask(self, approval: Approval, now: float) -> list[Action]:
+        fits = self.approvals.can_ask(approval.arguments)
+        asked = self.approvals.ask(approval)
+        if fits:
+            return [asked]
+        message = f"A call of {approval.name} was refused: it cannot be shown to you."
+        told = notice("approval_not_shown", message, "warning")
+        return [told, *self.settle(approval.request_id, Outcome.DENIED, now)[1:]]
+
+    def answer(self, item: Object, now: float) -> list[Action] | tuple[str, str]:
+        """Take the user's ``mcp_approval_response``; return (code, message) where it is refused."""
+        request_id = str(item["approval_request_id"])
+        if told := self.approvals.refusal(request_id):
+            return told
+        outcome = Outcome.ALLOWED if item["approve"] else Outcome.DENIED
+        return self.settle(request_id, outcome, now, item.get("reason") or "")
+
+    def settle(self, request_id: str, outcome: Outcome, now: float, reason: str = "") -> list[Action]:
+        """End a question as the user or the clock wants it."""
+        approval = self.approvals.pending[request_id]
+        told: list[Action] = [self.approvals.settle(request_id, outcome)]
+        allowed = outcome is Outcome.ALLOWED
+        why = reason or _REASONS.get(outcome, "")
+        if not approval.server_label:
+            return [*told, *self._settle_function(approval, allowed, why, now)]
+        answer = {"type": "mcp_approval_response", "approval_request_id": request_id, "approve": allowed}
+        # Services want an id of this kind of item.
+        answer = {"id": f"mcpa_{self._own.next_id()}", **answer, **({"reason": why} if why else {})}
+        told.append(self._own.send({"type": "conversation.item.create", "item": answer}, "approval"))
+        call = self.mcp.calls.get(approval.call_id)
+        if call is not None and not call.status and not allowed:
+            call.output = why
+            told.append(self.mcp.give_up(call, "denied", now))
+        # An allowed call that is there already is followed once it has ended.
+        self.mcp.follow_up_due |= not allowed or call is None
+        return told
+
+    def _settle_function(self, approval: Approval, allowed: bool, why: str, now: float) -> list[Action]:
+        if allowed:
+            return [CallTool(approval.call_id, approval.name, approval.arguments)]
+        error = {"error": {"code": "not_approved", "message": why}}
+        output = msgspec.json.encode(error).decode()
+        return self.returned(approval.call_id, output, status="denied", now=now)
+
+    # -- the end of calls ---------------------------------------------------------------------------
+
+    def returned(self, call_id: str, output: str, *, status: str, now: float) -> list[Action]:
+        """Take a function's output; a second one for the same call is dropped."""
+        if not self._connected:
+            self._kept.append((call_id, output, status))
+            return []
+        call = self.functions.pending.get(call_id)
+        saved = self.functions.returned(call_id, output, status=status, now=now)
+        if call is None or saved is None:
+            return []
+        answer = {"type": "function_call_output", "call_id": call_id, "output": output}
+        sent: list[Action] = []
+        if call.lost:
+            # A new connection was told of no call whose output was still to come.
+            made = {"type": "function_call", "id": call.item_id, "call_id": call_id, "name": call.name,
+                    "arguments": call.arguments}  # fmt: skip
+            sent.append(self._own.send({"type": "conversation.item.create", "item": made}, "history"))
+        sent.append(self._own.send({"type": "conversation.item.create", "item": answer}, "tool_output"))
+        return [*sent, saved]
+
+    def response_began(self) -> None:
+        """Forget the response that is due: what was called before is in this one's context already."""
+        self.functions.follow_up_due = self.mcp.follow_up_due = False
+
+    def take_follow_up(self) -> str:
+        """Return what the one response is for that is due now, or nothing.
+
+        ``mcp`` may collide with one that the service began by itself, and is then not asked for again.
+        """
+        if self.pending:
+            return ""
+        mcp, self.mcp.follow_up_due = self.mcp.follow_up_due, False
+        return "response" if self.functions.take_follow_up() else "mcp_response" if mcp else ""
+
+    # -- time and endings ---------------------------------------------------------------------------
+
+    def tick(self, now: float) -> list[Action]:
+        """Refuse what nobody answered in time."""
+        told: list[Action] = []
+        for approval in self.approvals.overdue(now):
+            told += self.settle(approval.request_id, Outcome.TIMED_OUT, now)
+            message = f"Nobody answered whether {approval.name} may be used, so it was not."
+            told.append(notice("approval_timed_out", message, "warning"))
+        return told
+
+    def deadlines(self) -> list[float]:
+        """Return when ``tick`` has something to do."""
+        return [approval.due_ms for approval in self.approvals.pending.values()]
+
+    def lost(self, now: float) -> list[Action]:
+        """The connection is gone, and with it the service's calls and questions; our own go on."""
+        told: list[Action] = []
+        for approval in list(self.approvals.pending.values()):
+            if approval.server_label:
+                told.append(self.approvals.settle(approval.request_id, Outcome.WITHDRAWN))
+                message = f"The voice service was lost while {approval.name} waited for your answer."
+                told.append(notice("approval_withdrawn", message, "warning"))
+        told += [self.mcp.give_up(call, "failed", now) for call in list(self.mcp.open())]
+        self.mcp.follow_up_due = self._connected = False
+        self.functions.connection_lost()
+        return told
+
+    def connected(self, now: float) -> list[Action]:
+        """There is a service again; tell it what functions brought meanwhile."""
+        self._connected = True
+        kept, self._kept = self._kept, []
+        return [
+            action for call_id, output, status in kept
+            for action in self.returned(call_id, output, status=status, now=now)
+        ]  # fmt: skip
+
+    def finish(self, now: float) -> list[Action]:
+        """The session ends: what is open is kept as cancelled."""
+        told = self.connected(now)
+        cancelled = [self.mcp.give_up(call, "cancelled", now) for call in list(self.mcp.open())]
+        return [*told, *cancelled, *self.functions.finish(now)]
+
+
+def _without_tools(text: str) -> str:
+    """Return a list's event without what the operator's servers say of their tools."""
+    event = msgspec.json.decode(text)
+    event["item"].pop("tools", None)
+    return msgspec.json.encode(event).decode()

@@ -1,0 +1,176 @@
+"""Chat completions of the embedded engine, at Azure's two addresses.
+
+``POST /openai/deployments/{deployment}/chat/completions?api-version=…`` and
+``POST /openai/v1/chat/completions``, streamed or whole, as Azure OpenAI has them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, nullcontext
+from typing import Any, Final
+
+from django.conf import settings
+
+from voiceapp.engine import credentials
+from voiceapp.errors import TextEngineError, VoiceAppError
+from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
+from voiceapp.records import tokens
+from voiceapp.records.tokens import QuotaExceeded, TokenHolder
+from voiceapp.text import providers, sse
+from voiceapp.text.chat_result import Collector
+from voiceapp.text.completions import Completions
+
+Object = dict[str, Any]
+
+MAX_BODY_BYTES: Final = 4 * 1024 * 1024
+PATHS: Final = re.compile(r"/openai/(?:v1|deployments/(?P<deployment>[^/]+))/chat/completions/?")
+
+_STATUS: Final = {
+    "invalid_api_key": 401,
+    "missing_api_key": 401,
+    "method_not_allowed": 405,
+    "body_too_large": 413,
+    "text_engine_not_found": 404,
+    "rate_limit_exceeded": 429,
+    "quota_requests": 429,
+    "quota_concurrent": 429,
+    "quota_tokens": 429,
+    "text_engine_timeout": 504,
+    "text_engine_error": 502,
+    "text_engine_refused": 502,
+    "text_engine_unreachable": 502,
+    "model_host_absent": 503,
+}
+# Azure tells first how it judged the prompt; clients must survive a chunk without choices.
+_FILTERED: Final[Object] = {
+    "id": "", "object": "", "created": 0, "model": "", "choices": [],
+    "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {}}],
+}  # fmt: skip
+
+
+async def chat_completions(scope: Object, receive: Receive, send: Send) -> None:
+    """Answer one request, an ASGI application."""
+    exchange = Exchange(scope, receive, send)
+    try:
+        await _answer(exchange)
+    except ClientGone:
+        return
+    except VoiceAppError as error:
+        headers = []
+        if isinstance(error, QuotaExceeded):
+            headers.append(("retry-after", str(max(1, round(error.retry_after_s)))))
+        await exchange.answer(_STATUS.get(error.code, 400), _told(error), headers)
+
+
+async def _answer(exchange: Exchange) -> None:
+    if exchange.method != "POST":
+        raise VoiceAppError("Use POST.", code="method_not_allowed")
+    holder = await _authorised(exchange)
+    body = await exchange.read_json(MAX_BODY_BYTES)
+    if (found := PATHS.fullmatch(exchange.path)) and found["deployment"]:
+        # The deployment in the address counts, as on Azure.
+        body["model"] = found["deployment"]
+    model = body.get("model")
+    completions = await providers.completions(
+        settings.VOICE,
+        model=model if isinstance(model, str) else "",
+        user_id=holder.user_id if holder else None,
+    )
+    if completions.provider in ("azure", "compatible"):
+        # The name that a client gives is this product's; the service behind knows its own.
+        body["model"] = completions.model
+    with holder.request() if holder else nullcontext():
+        if body.get("stream"):
+            await _stream(exchange, completions, body, holder)
+        else:
+            await exchange.answer(200, await exchange.while_there(_whole(completions, body, holder)))
+
+
+async def _authorised(exchange: Exchange) -> TokenHolder | None:
+    """Return the holder of the API token that was given, ``None`` for the engine's key."""
+    given = credentials.offered(exchange.headers, exchange.query)
+    if credentials.holds_key(given):
+        return None
+    for token in given:
+        holder = await tokens.holder_of({"headers": [(b"authorization", f"Bearer {token}".encode())]})
+        if holder is not None:
+            return holder
+    raise VoiceAppError(credentials.ADVICE, code="invalid_api_key" if given else "missing_api_key")
+
+
+async def _whole(completions: Completions, body: Object, holder: TokenHolder | None) -> Object:
+    collector = Collector()
+    async with aclosing(completions.stream({**body, "stream_options": {"include_usage": True}})) as chunks:
+        async for chunk in chunks:
+            collector.feed(chunk)
+    await _charge(holder, collector, body)
+    return collector.result()
+
+
+async def _stream(
+    exchange: Exchange, completions: Completions, body: Object, holder: TokenHolder | None
+) -> None:
+    """Begin the answer with the first chunk: what fails before has a status of its own."""
+    wanted = _wants_usage(body)
+    # Tokens are counted for whoever pays; the client sees the count where it asked for it.
+    counted = {**body, "stream_options": {"include_usage": True}}
+    chunks = completions.stream(counted if wanted or holder else body)
+    try:
+        first = await exchange.while_there(anext(chunks))
+    except (StopAsyncIteration, VoiceAppError, ClientGone):
+        await chunks.aclose()
+        raise
+    await exchange.stream(_events(completions, body, first, chunks, wanted, holder))
+
+
+def _wants_usage(body: Object) -> bool:
+    options = body.get("stream_options")
+    return isinstance(options, dict) and bool(options.get("include_usage"))
+
+
+async def _events(
+    completions: Completions,
+    body: Object,
+    first: Object,
+    chunks: AsyncGenerator[Object],
+    wanted: bool,
+    holder: TokenHolder | None,
+) -> AsyncGenerator[bytes]:
+    collector = Collector()
+    async with aclosing(chunks):
+        if completions.provider != "azure":
+            yield sse.encode(sse.event(_FILTERED))
+        collector.feed(first)
+        yield sse.encode(sse.event(_shown(first, wanted)))
+        try:
+            async for chunk in chunks:
+                collector.feed(chunk)
+                if chunk.get("choices") or wanted:
+                    yield sse.encode(sse.event(_shown(chunk, wanted)))
+        except TextEngineError as error:
+            yield sse.encode(sse.event(_told(error)))
+            return
+        finally:
+            await _charge(holder, collector, body)
+    yield sse.encode(sse.event("[DONE]"))
+
+
+def _shown(chunk: Object, wanted: bool) -> Object:
+    return chunk if wanted or "usage" not in chunk else {k: v for k, v in chunk.items() if k != "usage"}
+
+
+async def _charge(holder: TokenHolder | None, collector: Collector, body: Object) -> None:
+    if holder is not None:
+        tokens_in, tokens_out = collector.counted(body)
+        await tokens.charge(holder, tokens_in=tokens_in, tokens_out=tokens_out)
+
+
+def _told(error: VoiceAppError) -> Object:
+    status = _STATUS.get(error.code, 400)
+    kind = (
+        "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"
+    )
+    param = getattr(error, "param", "") or None
+    return {"error": {"message": error.message, "type": kind, "param": param, "code": error.code}}

@@ -1,0 +1,103 @@
+"""``/ws/model-host/``: where users connect a model of their own, a plain ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from voiceapp.errors import TextEngineError
+from voiceapp.http_exchange import Receive, Send
+from voiceapp.records import tokens
+from voiceapp.text import model_host
+from voiceapp.text.host_link import HostLink
+
+logger = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+MAX_MESSAGE_CHARS: Final = 4 * 1024 * 1024
+NOT_AUTHORIZED, TOO_MANY, TOO_LARGE, SLOW, REVOKED = 4001, 4009, 1009, 4014, 4016
+WATCH_S: Final = tokens.FRESH_S
+"""How often it is checked that the token still counts."""
+WRITE_S: Final = 30.0
+"""How long a host may leave what it was sent unread."""
+
+
+async def model_host_socket(scope: Object, receive: Receive, send: Send) -> None:
+    """Serve one host, for as long as its socket lasts."""
+    if (await receive())["type"] != "websocket.connect":
+        return
+    holder = await tokens.holder_of(scope)
+    if holder is None:
+        await _refuse(scope, send)
+        return
+    await send({"type": "websocket.accept"})
+    sending = asyncio.Lock()
+
+    async def send_text(text: str) -> None:
+        try:
+            async with sending, asyncio.timeout(WRITE_S):
+                await send({"type": "websocket.send", "text": text})
+        except OSError:
+            # The reader of the socket hears of it as well.
+            return
+
+    query = parse_qs((scope.get("query_string") or b"").decode("latin-1"))
+    link = HostLink(send_text, query.get("thread", [""])[-1])
+    try:
+        model_host.connect(holder.user_id, link)
+    except TextEngineError as error:
+        await send({"type": "websocket.close", "code": TOO_MANY, "reason": error.code})
+        return
+    logger.info("model host of user %d connected (token %r)", holder.user_id, holder.name)
+    reading = asyncio.create_task(_read(receive, link))
+    watching = asyncio.create_task(_revoked(scope))
+    try:
+        await asyncio.wait({reading, watching}, return_when=asyncio.FIRST_COMPLETED)
+        code, reason = reading.result() if reading.done() else watching.result()
+        if code:
+            await send({"type": "websocket.close", "code": code, "reason": reason})
+    finally:
+        model_host.disconnect(holder.user_id, link)
+        reading.cancel()
+        watching.cancel()
+        await asyncio.gather(reading, watching, return_exceptions=True)
+
+
+async def _revoked(scope: Object) -> tuple[int, str]:
+    """Return how to close once the token no longer counts."""
+    while True:
+        await asyncio.sleep(WATCH_S)
+        if await tokens.holder_of(scope) is None:
+            return REVOKED, "token_revoked"
+
+
+async def _read(receive: Receive, link: HostLink) -> tuple[int, str]:
+    """Read until the socket is gone or is to be closed; return how (0: it is gone)."""
+    while True:
+        message = await receive()
+        if message["type"] == "websocket.disconnect":
+            return 0, ""
+        text = message.get("text")
+        if text is None:
+            # The protocol has no binary messages; one more that nobody can decode.
+            logger.info("model host: a binary message was dropped")
+            continue
+        if len(text) > MAX_MESSAGE_CHARS:
+            return TOO_LARGE, "message_too_large"
+        try:
+            await link.receive(text)
+        except TimeoutError:
+            return SLOW, "slow_model_host"
+
+
+async def _refuse(scope: Object, send: Send) -> None:
+    if "websocket.http.response" not in (scope.get("extensions") or {}):
+        await send({"type": "websocket.close", "code": NOT_AUTHORIZED, "reason": "not_authorized"})
+        return
+    body = b'{"detail": "Give an API token: Authorization: Bearer va_...", "code": "not_authorized"}'
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "websocket.http.response.start", "status": 401, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": body})

@@ -1,0 +1,106 @@
+"""The gateway's two addresses, a plain ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Final
+
+import msgspec
+from django.conf import settings
+
+from voiceapp.errors import VoiceAppError
+from voiceapp.gateway import contract
+from voiceapp.gateway.generate import Generation
+from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
+from voiceapp.records import tokens
+from voiceapp.records.tokens import QuotaExceeded, TokenHolder
+from voiceapp.text import providers, sse, structured
+
+Object = dict[str, Any]
+
+GENERATE, STREAM = "/v1/generate", "/v1/generate/stream"
+MAX_BODY_BYTES: Final = 2 * 1024 * 1024
+
+_STATUS: Final = {
+    "not_authorized": 401,
+    "method_not_allowed": 405,
+    "body_too_large": 413,
+    "rate_limit_exceeded": 429,
+    "quota_requests": 429,
+    "quota_concurrent": 429,
+    "quota_tokens": 429,
+    "structured_output_failed": 502,
+    "text_engine_error": 502,
+    "text_engine_refused": 502,
+    "text_engine_unreachable": 502,
+    "text_engine_timeout": 504,
+}
+
+
+async def generate(scope: Object, receive: Receive, send: Send) -> None:
+    """Answer one request to ``/v1/generate`` or ``/v1/generate/stream``."""
+    exchange = Exchange(scope, receive, send)
+    try:
+        await _answer(exchange)
+    except ClientGone:
+        return
+    except VoiceAppError as error:
+        headers = []
+        if isinstance(error, QuotaExceeded):
+            headers.append(("retry-after", str(max(1, round(error.retry_after_s)))))
+        elif error.code == "not_authorized":
+            headers.append(("www-authenticate", "Bearer"))
+        body = {"detail": error.message, "code": error.code}
+        await exchange.answer(_STATUS.get(error.code, 400), body, headers)
+
+
+async def _answer(exchange: Exchange) -> None:
+    if exchange.method != "POST":
+        raise VoiceAppError("Use POST.", code="method_not_allowed")
+    holder = await tokens.holder_of(exchange.scope)
+    if holder is None:
+        raise VoiceAppError("Give an API token: Authorization: Bearer va_…", code="not_authorized")
+    request = contract.read_request(await exchange.read_json(MAX_BODY_BYTES))
+    if request.structured_schema is not None:
+        structured.check_schema(request.structured_schema)
+    completions = await providers.completions(
+        settings.VOICE,
+        model=request.model or "",
+        user_id=holder.user_id,
+        thread_id=request.session_id or "",
+    )
+    generation = Generation(request, completions, settings.VOICE)
+    with holder.request():
+        if exchange.path == STREAM:
+            await exchange.stream(_frames(generation, holder))
+            return
+        try:
+            answer = await exchange.while_there(_whole(generation))
+        finally:
+            await _charge(generation, holder)
+    await exchange.answer(200, answer)
+
+
+async def _whole(generation: Generation) -> Object:
+    answer: Object = msgspec.to_builtins(await generation.whole())
+    return answer
+
+
+async def _frames(generation: Generation, holder: TokenHolder) -> AsyncGenerator[bytes]:
+    packets = generation.packets()
+    try:
+        async with aclosing(packets):
+            async for packet in packets:
+                yield sse.encode(contract.frame(packet))
+    finally:
+        await _charge(generation, holder)
+
+
+async def _charge(generation: Generation, holder: TokenHolder) -> None:
+    await tokens.charge(
+        holder,
+        tokens_in=generation.spent.tokens_in,
+        tokens_out=generation.spent.tokens_out,
+        cost_usd=generation.cost_usd,
+    )

@@ -1,0 +1,154 @@
+"""One HTTP exchange of a program with the server, as a plain ASGI application sees it.
+
+Streams for programs run for minutes and in hundreds; Django's handling of a request, made for pages, would
+cost them more than the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from voiceapp.errors import VoiceAppError
+
+Object = dict[str, Any]
+Receive = Callable[[], Awaitable[Object]]
+Send = Callable[[Object], Awaitable[None]]
+Headers = Iterable[tuple[str, str]]
+
+KEEP_ALIVE_S: Final = 15.0
+"""Proxies close what is silent for a minute; two lost comments are not enough for that."""
+WRITE_S: Final = 30.0
+"""How long a client may leave what it was sent unread before it is taken for gone."""
+
+
+class ClientGone(Exception):
+    """The client has left; there is nobody to answer."""
+
+
+class Exchange:
+    """A request to read and an answer to give, once."""
+
+    def __init__(self, scope: Object, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers") or []
+        }
+        raw: bytes = scope.get("query_string") or b""
+        self.query = {name: values[-1] for name, values in parse_qs(raw.decode("latin-1")).items()}
+        self._receive = receive
+        self._send = send
+
+    async def read_json(self, max_bytes: int) -> Object:
+        """Return the body, a JSON object.
+
+        Raises ``VoiceAppError`` (``body_too_large``, ``invalid_json``) and ``ClientGone``.
+        """
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            part: bytes = message.get("body") or b""
+            size += len(part)
+            if size > max_bytes:
+                raise VoiceAppError(f"The body may have {max_bytes} bytes at most.", code="body_too_large")
+            parts.append(part)
+            if not message.get("more_body"):
+                break
+        # A megabyte takes some milliseconds, in which others' audio would wait.
+        whole = b"".join(parts)
+        read = await asyncio.to_thread(_read, whole) if size > 64 * 1024 else _read(whole)
+        if not isinstance(read, dict):
+            raise VoiceAppError("The body is no JSON object.", code="invalid_json")
+        return read
+
+    async def answer(self, status: int, body: Object, headers: Headers = ()) -> None:
+        """Answer with a JSON object."""
+        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        given = [("content-length", str(len(data))), *headers]
+        await self._start(status, "application/json", given)
+        await self._send({"type": "http.response.body", "body": data})
+
+    async def stream(self, parts: AsyncGenerator[bytes], headers: Headers = ()) -> None:
+        """Answer with server-sent events until ``parts`` ends; close ``parts`` when the client leaves.
+
+        A comment is sent where nothing comes for ``KEEP_ALIVE_S``. The closing happens at once, whatever
+        ``parts`` is waiting for.
+        """
+        await self._start(
+            200, "text/event-stream", [("cache-control", "no-store"), ("x-accel-buffering", "no"), *headers]
+        )
+        pump = asyncio.create_task(self._pump(parts))
+        gone = asyncio.create_task(self._gone())
+        try:
+            await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            pump.cancel()
+            gone.cancel()
+            ended = await asyncio.gather(pump, gone, return_exceptions=True)
+            await parts.aclose()
+        if isinstance(ended[0], Exception) and not isinstance(ended[0], ClientGone):
+            raise ended[0]
+
+    async def while_there(self, work: Awaitable[Object]) -> Object:
+        """Return what ``work`` brings; cancel it and raise ``ClientGone`` when the client leaves first."""
+        task = asyncio.ensure_future(work)
+        gone = asyncio.create_task(self._gone())
+        try:
+            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise ClientGone
+            return task.result()
+        finally:
+            task.cancel()
+            gone.cancel()
+            await asyncio.gather(task, gone, return_exceptions=True)
+
+    async def _start(self, status: int, kind: str, headers: Headers) -> None:
+        fields = [("content-type", kind), ("x-content-type-options", "nosniff"), *headers]
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields]
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def _pump(self, parts: AsyncGenerator[bytes]) -> None:
+        """Send what comes, and comments in between, without ever cancelling the wait for the next part."""
+        upcoming = asyncio.ensure_future(anext(parts, None))
+        try:
+            while True:
+                done, _ = await asyncio.wait({upcoming}, timeout=KEEP_ALIVE_S)
+                if not done:
+                    await self._write(b": ping\n\n")
+                    continue
+                part = upcoming.result()
+                if part is None:
+                    break
+                upcoming = asyncio.ensure_future(anext(parts, None))
+                await self._write(part)
+        finally:
+            upcoming.cancel()
+            await asyncio.gather(upcoming, return_exceptions=True)
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def _write(self, part: bytes) -> None:
+        try:
+            async with asyncio.timeout(WRITE_S):
+                await self._send({"type": "http.response.body", "body": part, "more_body": True})
+        except (TimeoutError, OSError):
+            raise ClientGone from None
+
+    async def _gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+def _read(whole: bytes) -> Any:
+    try:
+        return json.loads(whole)
+    except (ValueError, RecursionError):
+        raise VoiceAppError("The body is no JSON.", code="invalid_json") from None

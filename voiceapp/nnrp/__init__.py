@@ -1,0 +1,1 @@
+"""Chat completions over the Neural Network Runtime Protocol, NNRP/1 preview 4."""

@@ -1,0 +1,133 @@
+"""Chat-completion chunks to the profile's partial events, and to the one body that they make together."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from voiceapp.errors import RemoteProtocolError
+from voiceapp.nnrp import profile
+from voiceapp.nnrp.wire import MAX_BODY_BYTES
+from voiceapp.protocol import tool_calls
+from voiceapp.protocol.events import Object
+from voiceapp.protocol.tool_call_assembler import ToolCallAssembler
+from voiceapp.protocol.tool_calls import AnyToolCallEvent, ToolCallCompleted, ToolCallFault
+
+MAX_REPLY_CHARS: Final = MAX_BODY_BYTES // 8
+"""Longest text of a reply: its last event holds all of it, and JSON may take six bytes for a character."""
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: dict[str, Any] | None = None
+
+
+class Reply:
+    """One reply as it comes in; ``usage`` is what the service counted, or ``None`` so far.
+
+    Events of tool calls bring the chunk that they came from; of text only where ``with_chunks``.
+    """
+
+    def __init__(self, scope: str, *, with_usage: bool, with_chunks: bool = False) -> None:
+        self.usage: Object | None = None
+        self._with_usage = with_usage
+        self._with_chunks = with_chunks
+        self._assembler = ToolCallAssembler(scope)
+        self._head: Object = {}
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._chars = 0
+        self._calls: list[Object] = []
+        self._reason: str | None = None
+
+    def feed(self, chunk: Object) -> list[Object]:
+        """Return the events that a chunk makes; raise ``RemoteProtocolError`` where it breaks the rules."""
+        try:
+            read = msgspec.convert(chunk, _Chunk)
+        except msgspec.ValidationError as error:
+            raise RemoteProtocolError(f"Not a chat chunk: {error}", code="invalid_chunk") from None
+        if not self._head:
+            self._head = {
+                name: chunk[name]
+                for name in ("id", "created", "model", "system_fingerprint", "service_tier")
+                if chunk.get(name) is not None
+            }
+        events: list[Object] = []
+        for choice in read.choices or []:
+            self._reason = choice.finish_reason or self._reason
+            if choice.delta is not None:
+                events += self._texts(choice.delta, chunk)
+        events += self._tool_calls(self._assembler.feed(chunk))
+        if read.usage is not None:
+            self.usage = read.usage
+            if self._with_usage:
+                events.append(profile.usage_event(read.usage))
+        return events
+
+    def finish(self) -> list[Object]:
+        """The stream is over: return the last partial events.
+
+        Raises ``RemoteProtocolError`` for a stream that ended without saying why, or in which the name of a
+        tool call never came.
+        """
+        if self._reason is None:
+            raise RemoteProtocolError(
+                "The reply's stream ended before the reply did.", code="missing_terminal_event"
+            )
+        events = self._tool_calls(self._assembler.finish())
+        if self._assembler.faults:
+            raise self._assembler.faults[0]
+        return events
+
+    def body(self) -> Object:
+        """Return the whole reply as a ``chat.completion``."""
+        message: Object = {"role": "assistant", "content": "".join(self._text) if self._text else None}
+        if self._refusal:
+            message["refusal"] = "".join(self._refusal)
+        if self._calls:
+            message["tool_calls"] = self._calls
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._reason}
+        body = {"id": "", "created": 0, "model": "", **self._head}
+        body |= {"object": "chat.completion", "choices": [choice]}
+        return body if self.usage is None else {**body, "usage": self.usage}
+
+    def abort(self, fault: ToolCallFault) -> list[Object]:
+        """The stream failed or was given up: return an error for each tool call that had started."""
+        return self._tool_calls(self._assembler.abort(fault))
+
+    def _texts(self, delta: _Delta, chunk: Object) -> list[Object]:
+        events = []
+        for text, kept in ((delta.content, self._text), (delta.refusal, self._refusal)):
+            if not text:
+                continue
+            self._grow(len(text))
+            kept.append(text)
+            event = profile.text_event(self._assembler.text_index(), text)
+            events.append({**event, "openai_chunk": chunk} if self._with_chunks else event)
+        return events
+
+    def _tool_calls(self, found: list[AnyToolCallEvent]) -> list[Object]:
+        for event in found:
+            if isinstance(event, ToolCallCompleted):
+                self._grow(len(event.arguments))
+                function = {"name": event.name, "arguments": event.arguments}
+                self._calls.append({"id": event.call_id, "type": "function", "function": function})
+        return [tool_calls.write(event) for event in found]
+
+    def _grow(self, chars: int) -> None:
+        self._chars += chars
+        if self._chars > MAX_REPLY_CHARS:
+            raise RemoteProtocolError(
+                f"A reply may have {MAX_REPLY_CHARS} characters at most.", code="reply_too_long"
+            )

@@ -1,0 +1,278 @@
+"""Tool call events out of the chunks of a chat-completions stream."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from voiceapp.errors import RemoteProtocolError
+from voiceapp.protocol.events import Object
+from voiceapp.protocol.tool_calls import (
+    MAX_ARGUMENTS_CHARS,
+    MAX_CALLS,
+    AnyToolCallEvent,
+    ToolCallCompleted,
+    ToolCallDelta,
+    ToolCallError,
+    ToolCallFault,
+    ToolCallOrder,
+    ToolCallStarted,
+)
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Fragment(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: Any = None
+    refusal: Any = None
+    tool_calls: list[_Fragment] | None = None
+
+
+class _Choice(msgspec.Struct):
+    index: int | None = None
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+
+
+class _Call:
+    """A call as far as the stream has told of it."""
+
+    __slots__ = ("call_id", "choice", "name", "number", "slot", "started", "waiting", "waiting_chars")
+
+    def __init__(self, choice: int, slot: int, number: int) -> None:
+        self.choice = choice
+        self.slot = slot
+        self.number = number
+        self.call_id = ""
+        self.name = ""
+        self.started: ToolCallStarted | None = None
+        self.waiting: list[tuple[str, Object]] = []
+        """Arguments that came before the call could start, and their chunks."""
+        self.waiting_chars = 0
+
+
+_CUT_SHORT: Final = {
+    "length": ("max_output_tokens", "The reply reached its longest length before the call was complete."),
+    "content_filter": ("content_filter", "The content filter ended the reply before the call was complete."),
+}
+
+
+class ToolCallAssembler:
+    """Chunks of one chat-completions stream to tool call events, whatever a service leaves out.
+
+    A call starts as soon as its name and id are known. One whose id never comes is given ``call_{scope}_{n}``
+    at the end; one whose name never comes gets no event but is one of the ``faults``. ``with_chunks`` puts
+    the source chunk into each event.
+    """
+
+    def __init__(self, scope: str, *, with_chunks: bool = True) -> None:
+        self.faults: list[RemoteProtocolError] = []
+        self._scope = scope
+        self._with_chunks = with_chunks
+        self._order = ToolCallOrder(RemoteProtocolError)
+        self._calls: list[_Call] = []
+        self._slots: dict[tuple[int, int], _Call] = {}
+        self._recent: dict[int, int] = {}
+        self._ended: set[int] = set()
+        self._texts: dict[int, int] = {}
+        self._items = 0
+
+    def text_index(self, choice: int = 0) -> int:
+        """Return the number of the output item that a choice's text is, which begins one if need be."""
+        if choice not in self._texts:
+            self._texts[choice] = self._next_item()
+        return self._texts[choice]
+
+    def feed(self, chunk: Object) -> list[AnyToolCallEvent]:
+        """Take a ``chat.completion.chunk``; raise ``RemoteProtocolError`` where it cannot be read."""
+        try:
+            read_chunk = msgspec.convert(chunk, _Chunk)
+        except msgspec.ValidationError as error:
+            raise RemoteProtocolError(f"Not a chat chunk: {error}", code="invalid_chunk") from None
+        found: list[AnyToolCallEvent] = []
+        for choice in read_chunk.choices or []:
+            number = choice.index or 0
+            delta = choice.delta or _Delta()
+            if delta.content or delta.refusal:
+                self.text_index(number)
+            fragments = delta.tool_calls or []
+            for position, fragment in enumerate(fragments):
+                found += self._take(number, fragment, position if len(fragments) > 1 else None, chunk)
+            if choice.finish_reason:
+                found += self._end(number, choice.finish_reason, chunk)
+        return found
+
+    def finish(self) -> list[AnyToolCallEvent]:
+        """The stream is over: end the calls of choices that never said why they ended."""
+        found: list[AnyToolCallEvent] = []
+        for choice in {call.choice: None for call in self._calls}:
+            found += self._end(choice, "", None)
+        return found
+
+    def abort(self, fault: ToolCallFault) -> list[AnyToolCallEvent]:
+        """The stream failed or was given up: every call that had started ends in an error."""
+        failed: list[AnyToolCallEvent] = [
+            ToolCallError(index=call.index, item_id=call.item_id, call_id=call.call_id, error=fault)
+            for call in self._order.open_calls()
+        ]
+        for event in failed:
+            self._order.take(event)
+        self._ended |= {call.choice for call in self._calls}
+        return failed
+
+    def _next_item(self) -> int:
+        self._items += 1
+        return self._items - 1
+
+    def _take(
+        self, choice: int, fragment: _Fragment, position: int | None, chunk: Object
+    ) -> list[AnyToolCallEvent]:
+        if choice in self._ended:
+            raise RemoteProtocolError(
+                "A tool call went on after its choice had ended.", code="tool_call_after_end"
+            )
+        function = fragment.function or _Function()
+        call = self._call_of(choice, fragment, function, position)
+        call.call_id = call.call_id or fragment.id or ""
+        call.name = call.name or function.name or ""
+        found: list[AnyToolCallEvent] = []
+        if call.name and call.call_id:
+            found += self._start(call, chunk)
+        if function.arguments:
+            found += self._arguments(call, function.arguments, chunk)
+        return found
+
+    def _call_of(self, choice: int, fragment: _Fragment, function: _Function, position: int | None) -> _Call:
+        """Return the call that a fragment belongs to: by its index, else its id, else its place."""
+        index = fragment.index
+        if index is None:
+            known = self._known(choice, fragment.id)
+            if known is not None:
+                index = known.slot
+            else:
+                index = self._recent.get(choice, 0) if position is None else position
+        self._recent[choice] = index
+        call = self._slots.get((choice, index))
+        if call is not None and call.call_id and fragment.id and call.call_id != fragment.id:
+            # Some services count every call 0; others make up an id for each fragment, but name a call once.
+            call = self._known(choice, fragment.id) or (None if function.name else call)
+        if call is None:
+            if len(self._calls) >= MAX_CALLS:
+                raise RemoteProtocolError(
+                    f"A reply may have {MAX_CALLS} tool calls at most.", code="too_many_tool_calls"
+                )
+            call = self._slots[choice, index] = _Call(choice, index, len(self._calls))
+            self._calls.append(call)
+        return call
+
+    def _known(self, choice: int, call_id: str | None) -> _Call | None:
+        for call in self._calls:
+            if call_id and (call.choice, call.call_id) == (choice, call_id):
+                return call
+        return None
+
+    def _start(self, call: _Call, chunk: Object | None) -> list[AnyToolCallEvent]:
+        if call.started is not None:
+            return []
+        call.started = ToolCallStarted(
+            index=self._next_item(),
+            item_id=f"item_{call.call_id}",
+            call_id=call.call_id,
+            name=call.name,
+            openai_chunk=self._source(chunk),
+        )
+        self._order.take(call.started)
+        found: list[AnyToolCallEvent] = [call.started]
+        for text, source in call.waiting:
+            found += self._arguments(call, text, source)
+        call.waiting = []
+        return found
+
+    def _arguments(self, call: _Call, text: str, chunk: Object) -> list[AnyToolCallEvent]:
+        if call.started is None:
+            call.waiting.append((text, chunk))
+            call.waiting_chars += len(text)
+            if call.waiting_chars > MAX_ARGUMENTS_CHARS:
+                raise RemoteProtocolError(
+                    f"A call's arguments may have {MAX_ARGUMENTS_CHARS} characters at most.",
+                    code="tool_call_too_large",
+                )
+            return []
+        delta = ToolCallDelta(
+            index=call.started.index,
+            item_id=call.started.item_id,
+            call_id=call.call_id,
+            arguments_delta=text,
+            openai_chunk=self._source(chunk),
+        )
+        self._order.take(delta)
+        return [delta]
+
+    def _end(self, choice: int, reason: str, chunk: Object | None) -> list[AnyToolCallEvent]:
+        if choice in self._ended:
+            return []
+        self._ended.add(choice)
+        found: list[AnyToolCallEvent] = []
+        for call in [call for call in self._calls if call.choice == choice]:
+            if not call.name:
+                self.faults.append(
+                    RemoteProtocolError(
+                        "The service sent a tool call without a name.", code="tool_call_without_name"
+                    )
+                )
+                continue
+            call.call_id = call.call_id or f"call_{self._scope}_{call.number}"
+            found += self._start(call, chunk)
+            found.append(self._ending(call, reason, chunk))
+        return found
+
+    def _ending(self, call: _Call, reason: str, chunk: Object | None) -> AnyToolCallEvent:
+        assert call.started is not None
+        arguments = self._order.arguments(call.call_id)
+        event: AnyToolCallEvent
+        if reason in _CUT_SHORT and not _is_json(arguments):
+            code, message = _CUT_SHORT[reason]
+            event = ToolCallError(
+                index=call.started.index,
+                item_id=call.started.item_id,
+                call_id=call.call_id,
+                error=ToolCallFault(type="incomplete", code=code, message=message),
+                openai_chunk=self._source(chunk),
+            )
+        else:
+            event = ToolCallCompleted(
+                index=call.started.index,
+                item_id=call.started.item_id,
+                call_id=call.call_id,
+                name=call.name,
+                arguments=arguments,
+                openai_chunk=self._source(chunk),
+            )
+        self._order.take(event)
+        return event
+
+    def _source(self, chunk: Object | None) -> Object | UnsetType:
+        return chunk if self._with_chunks and chunk is not None else UNSET
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return True

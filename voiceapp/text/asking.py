@@ -1,0 +1,75 @@
+"""One question to whoever answers chat requests, and one answer: as text, or as an object of a schema."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final
+
+from voiceapp.errors import TextEngineError
+from voiceapp.text import structured
+from voiceapp.text.chat_result import Collector
+from voiceapp.text.completions import Completions
+
+Object = dict[str, Any]
+
+ATTEMPTS: Final = 2
+"""An answer that does not fit its schema is asked for once more."""
+
+
+@dataclass
+class Spent:
+    """What asking took so far, failed attempts included, and the model that the service says it used."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    model: str = ""
+
+    def add(self, collector: Collector, body: Object) -> None:
+        """Count one request."""
+        tokens_in, tokens_out = collector.counted(body)
+        self.tokens_in += tokens_in
+        self.tokens_out += tokens_out
+        self.model = collector.model or self.model
+
+
+async def ask(completions: Completions, body: Object, spent: Spent) -> str:
+    """Return the text of the answer; raise ``TextEngineError``."""
+    collector = Collector()
+    chunks = completions.stream(body)
+    try:
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                collector.feed(chunk)
+    finally:
+        spent.add(collector, body)
+    check_filter(collector)
+    return collector.text
+
+
+async def ask_for(completions: Completions, body: Object, schema: Object, spent: Spent) -> tuple[str, Object]:
+    """Return the answer as text and as an object of ``schema``.
+
+    The schema goes to the service, which may keep to it; where the answer does not fit all the same, it is
+    asked once more and told why. Raises ``TextEngineError``, ``structured_output_failed`` among others.
+    """
+    wanted = {"name": "answer", "schema": schema}
+    body = {**body, "response_format": {"type": "json_schema", "json_schema": wanted}}
+    fault = ""
+    for _ in range(ATTEMPTS):
+        text = await ask(completions, body, spent)
+        value, fault = structured.read(text, schema)
+        if value is not None:
+            return text, value
+        told = f"That did not fit the schema ({fault}). Answer again, with nothing but JSON of the schema."
+        more = [{"role": "assistant", "content": text}, {"role": "user", "content": told}]
+        body = {**body, "messages": [*body["messages"], *more]}
+    raise TextEngineError(
+        f"No answer fitted the schema in {ATTEMPTS} attempts: {fault}", code="structured_output_failed"
+    )
+
+
+def check_filter(collector: Collector) -> None:
+    """Raise where an answer was ended by the service's filter: what there is of it is no answer."""
+    if collector.finish_reason == "content_filter":
+        raise TextEngineError("The content filter ended the answer.", code="content_filter")

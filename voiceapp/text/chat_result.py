@@ -1,0 +1,85 @@
+"""A stream of chat chunks put together to the one answer that it makes; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from voiceapp.text.provider import text_tokens
+
+Object = dict[str, Any]
+
+
+class Collector:
+    """Makes one ``chat.completion`` of ``chat.completion.chunk`` objects, whatever a service leaves out."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.usage: Object | None = None
+        self.finish_reason: str | None = None
+        self._head: Object = {}
+        self._refusal = ""
+        self._calls: dict[int, Object] = {}
+
+    @property
+    def model(self) -> str:
+        """The model that the service says it used."""
+        return str(self._head.get("model") or "")
+
+    def feed(self, chunk: Mapping[str, Any]) -> str:
+        """Take a chunk; return the text that it brings."""
+        self.usage = chunk.get("usage") or self.usage
+        for name in ("id", "created", "model", "system_fingerprint"):
+            if chunk.get(name):
+                self._head[name] = chunk[name]
+        brought = ""
+        for choice in chunk.get("choices") or []:
+            if choice.get("index"):
+                continue
+            self.finish_reason = choice.get("finish_reason") or self.finish_reason
+            delta = choice.get("delta") or {}
+            brought += delta.get("content") or ""
+            self._refusal += delta.get("refusal") or ""
+            for position, call in enumerate(delta.get("tool_calls") or []):
+                self._call(call, position)
+        self.text += brought
+        return brought
+
+    def counted(self, body: Object) -> tuple[int, int]:
+        """Return (tokens in, tokens out): the service's count, or about as many where it gave none."""
+        if self.usage:
+            return int(self.usage.get("prompt_tokens") or 0), int(self.usage.get("completion_tokens") or 0)
+        asked = sum(text_tokens(str(message.get("content"))) for message in body.get("messages") or [])
+        called = "".join(call["function"]["arguments"] for call in self._calls.values())
+        return asked, text_tokens(self.text + called)
+
+    def result(self) -> Object:
+        """Return the whole answer, a ``chat.completion`` object."""
+        message: Object = {
+            "role": "assistant",
+            "content": self.text if self.text or not self._calls else None,
+            "refusal": self._refusal or None,
+        }
+        if self._calls:
+            message["tool_calls"] = [self._calls[index] for index in sorted(self._calls)]
+        reason = self.finish_reason or ("tool_calls" if self._calls else "stop")
+        return {
+            "id": self._head.get("id", ""),
+            "object": "chat.completion",
+            "created": self._head.get("created", 0),
+            "model": self.model,
+            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": reason}],
+            **({"usage": self.usage} if self.usage else {}),
+        }
+
+    def _call(self, call: Mapping[str, Any], position: int) -> None:
+        index = call.get("index")
+        index = position if index is None else index
+        function = call.get("function") or {}
+        if index not in self._calls:
+            empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+            self._calls[index] = empty
+        kept = self._calls[index]
+        kept["id"] = kept["id"] or call.get("id") or f"call_{index}"
+        kept["function"]["name"] = kept["function"]["name"] or function.get("name") or ""
+        kept["function"]["arguments"] += function.get("arguments") or ""

@@ -1,0 +1,119 @@
+"""Chat completions, whoever makes them: the currency between the text engine and its clients.
+
+A request is the body of ``POST …/chat/completions``, an answer a stream of ``chat.completion.chunk`` objects,
+just as a chat service has them. The embedded brain, chat endpoints and model hosts all stand behind this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any, Final, Protocol
+
+import openai
+from openai.types.chat import ChatCompletionChunk
+
+from voiceapp.errors import ConfigurationError, TextEngineError, UpstreamRefused
+
+Object = dict[str, Any]
+
+_CONNECT_TIMEOUT_S: Final = 10.0
+_TIMEOUT_S: Final = 60.0
+
+
+class Completions(Protocol):
+    """Whoever answers chat requests. ``provider`` and ``model`` name it in what clients are told."""
+
+    @property
+    def provider(self) -> str:
+        """``embedded``, ``azure``, ``compatible`` or ``model-host``."""
+
+    @property
+    def model(self) -> str:
+        """The model that answers where a request names none."""
+
+    def stream(self, body: Object) -> AsyncGenerator[Object]:
+        """Stream ``chat.completion.chunk`` objects; the last brings ``usage`` where the request asks for it.
+
+        ``body["stream"]`` does not matter. Raises ``TextEngineError`` with a stable code, before the first
+        chunk or between two. Closing the iterator ends the work behind it.
+        """
+
+    async def aclose(self) -> None:
+        """Let go of connections."""
+
+
+class RemoteCompletions:
+    """A chat service, reached by the ``openai`` package; requests and chunks pass through unchanged."""
+
+    def __init__(self, client: openai.AsyncOpenAI, model: str, provider: str) -> None:
+        self._client = client
+        self._model = model
+        self._provider = provider
+
+    @property
+    def provider(self) -> str:
+        """See ``Completions``."""
+        return self._provider
+
+    @property
+    def model(self) -> str:
+        """See ``Completions``."""
+        return self._model
+
+    async def stream(self, body: Object) -> AsyncGenerator[Object]:
+        """See ``Completions``."""
+        rest = {name: value for name, value in body.items() if name not in ("model", "messages", "stream")}
+        try:
+            stream = await self._client.chat.completions.create(
+                model=body.get("model") or self._model,
+                messages=body.get("messages") or [],
+                stream=True,
+                extra_body=rest,
+            )
+            async with stream:
+                async for chunk in stream:
+                    yield _plain(chunk)
+        except openai.APIError as error:
+            raise _explain(error) from error
+        except (ConfigurationError, UpstreamRefused) as error:
+            # There was no token to sign in with.
+            raise TextEngineError(error.message, code="text_engine_refused") from error
+
+    async def aclose(self) -> None:
+        """See ``Completions``."""
+        await self._client.close()
+
+
+def client_options() -> dict[str, Any]:
+    """Return how this product uses the ``openai`` client."""
+    return {
+        "timeout": openai.Timeout(_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S),
+        # A second try would come too late for somebody who waits for a spoken answer.
+        "max_retries": 0,
+    }
+
+
+def _plain(chunk: ChatCompletionChunk) -> Object:
+    """Return the chunk with all that the service sent and nothing that it did not."""
+    return chunk.to_dict(mode="json")
+
+
+def _explain(error: openai.APIError) -> TextEngineError:
+    """Return our error for the SDK's, with nothing of the payload in it."""
+    code, message = "text_engine_error", "The chat endpoint failed."
+    match error:
+        case openai.APITimeoutError():
+            code, message = "text_engine_timeout", "The chat endpoint did not answer in time."
+        case openai.APIConnectionError():
+            code, message = "text_engine_unreachable", "The chat endpoint cannot be reached."
+        case openai.AuthenticationError() | openai.PermissionDeniedError():
+            code, message = "text_engine_refused", "The chat endpoint refused the key."
+        case openai.NotFoundError():
+            code, message = "text_engine_not_found", "The chat endpoint does not know this address or model."
+        case openai.RateLimitError():
+            code, message = "rate_limit_exceeded", "The chat endpoint is at its limit; try again soon."
+        case _ if error.code == "content_filter":
+            code, message = "content_filter", "The chat endpoint's content filter blocked the request."
+        case openai.BadRequestError():
+            code, message = "invalid_request", "The chat endpoint did not accept the request."
+    return TextEngineError(message, code=code)

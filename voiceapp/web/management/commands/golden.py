@@ -1,0 +1,70 @@
+"""``manage.py golden``: a document of the gateway's contract, made by the gateway's own code."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError
+
+from voiceapp.gateway import contract
+from voiceapp.gateway.generate import Generation
+from voiceapp.text import providers
+
+Object = dict[str, Any]
+
+QUESTION: Final = "What is twelve times twelve?"
+# What a reader must take as the same packets, or as none.
+COMPATIBILITY_LINES: Final = (
+    ": ping",
+    "",
+    'data:{"text":"no space after the colon"}',
+    'data: {"text":"a line that ends with CR and LF"}\r',
+    "event: something-new",
+    "id: 1",
+    "retry: 1000",
+)
+
+
+class Command(BaseCommand):
+    """Write the golden document."""
+
+    help = "Write a golden document of the gateway's contract: a request, its answer, and its stream."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--output", type=Path, help="File to write (standard output).")
+
+    def handle(self, *args: Any, output: Path | None, **options: Any) -> None:
+        """Write it; raises ``CommandError`` where the file cannot be written."""
+        text = json.dumps(asyncio.run(_document()), indent=2, ensure_ascii=False)
+        if output is None:
+            self.stdout.write(text)
+            return
+        try:
+            output.write_text(f"{text}\n", encoding="utf-8")
+        except OSError as error:
+            raise CommandError(f"{output} cannot be written: {error.strerror}.") from None
+
+
+async def _document() -> Object:
+    # The built-in brain: the same document on every machine, and no service is asked.
+    completions = (await providers.text_engine(settings.VOICE, embedded=True)).completions
+    body: Object = {"messages": [{"role": "user", "content": QUESTION, "cache": False}], "max_tokens": 64}
+    request = contract.read_request(body)
+    answer = await Generation(request, completions, settings.VOICE).whole()
+    packets = [packet async for packet in Generation(request, completions, settings.VOICE).packets()]
+    await providers.aclose()
+    return {
+        "version": 1,
+        "generate_request": msgspec.to_builtins(request),
+        "generate_response": msgspec.to_builtins(answer),
+        "stream_frames": [contract.frame(packet) for packet in packets],
+        "stream_packets": packets,
+        "compatibility_lines": list(COMPATIBILITY_LINES),
+    }

@@ -1,0 +1,79 @@
+"""``manage.py model-host``: let a model of one's own answer voice sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from argparse import ArgumentParser
+from typing import Any
+
+import openai
+import websockets
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError
+
+from voiceapp.gateway.host_client import ModelHost
+from voiceapp.web.server import read_server_file
+
+
+class Command(BaseCommand):
+    """Connect an endpoint to a server and serve until interrupted."""
+
+    help = (
+        "Let a model at a Responses- or chat-compatible endpoint answer your conversations. "
+        "Needs an API token of yours (manage.py token NAME) in VOICEAPP_TOKEN or --token."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument(
+            "--endpoint", required=True, help="Base URL of the model, such as http://127.0.0.1:11434/v1."
+        )
+        parser.add_argument("--model", default="default", help="Model that the endpoint shall use.")
+        parser.add_argument(
+            "--api", choices=("auto", "responses", "chat"), default="auto",
+            help="What the endpoint speaks (auto: Responses where it can).",
+        )  # fmt: skip
+        parser.add_argument("--server", help="Address of the app (the server that runs on this machine).")
+        parser.add_argument(
+            "--thread", default="", help="Id of the one conversation to serve (all of yours)."
+        )
+        parser.add_argument("--token", default=os.environ.get("VOICEAPP_TOKEN", ""), help="Your API token.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Serve; raises ``CommandError`` with a sentence where that cannot be."""
+        server = options["server"] or read_server_file(settings.VOICE.data_dir)
+        if not server:
+            raise CommandError("No server runs here. Start one with manage.py up, or name one: --server URL")
+        if not options["token"]:
+            raise CommandError("Give an API token: --token va_…, or VOICEAPP_TOKEN in the environment.")
+        url = f"{_websocket(server)}/ws/model-host/"
+        if options["thread"]:
+            url += f"?thread={options['thread']}"
+        key = os.environ.get("OPENAI_API_KEY") or "none"
+        try:
+            asyncio.run(self._serve(url, key, options))
+        except KeyboardInterrupt:
+            return
+        except websockets.InvalidStatus as error:
+            status = error.response.status_code
+            told = "refused the token" if status == 401 else f"answered with HTTP {status}"
+            raise CommandError(f"The server {told}.") from None
+        except (websockets.InvalidURI, ValueError) as error:
+            raise CommandError(f"The address cannot be used: {error}") from None
+
+    async def _serve(self, url: str, key: str, options: dict[str, Any]) -> None:
+        client = openai.AsyncOpenAI(base_url=options["endpoint"], api_key=key, max_retries=0, timeout=300)
+        async with client:
+            await ModelHost(client, options["model"], options["api"], self._tell).run(url, options["token"])
+
+    def _tell(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+def _websocket(server: str) -> str:
+    scheme, separator, rest = server.rstrip("/").partition("://")
+    if not separator:
+        raise CommandError("--server needs a full address, such as https://talk.example.org.")
+    return f"{ {'http': 'ws', 'https': 'wss'}.get(scheme, scheme) }://{rest}".replace(" ", "")
