@@ -22,7 +22,8 @@ from voiceapp.errors import AudioFormatError, ToolError, VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
-from voiceapp.relay import past
+from voiceapp.relay import introductions, past
+from voiceapp.relay.abilities import Abilities, become, with_captions_of
 from voiceapp.relay.ending import REPLACED, SLOW, Ending
 from voiceapp.relay.keeper import Keeper
 from voiceapp.relay.legs import Legs
@@ -110,6 +111,7 @@ class LiveSession:
         self._early: deque[bytes] = deque()
         self._early_ms = 0.0
         self._line = Line(self.id, target, config, self)
+        self.abilities = Abilities(self, config.max_session_s * 1000)
         self._announced = False
         self._heard_at = self._detached_at = self._flowing_at = self._loop.time()
         self._page: Page | None = None
@@ -156,7 +158,7 @@ class LiveSession:
         self.last_seq = self.outbox.last_seq
         try:
             self.perform(self.conversation.finish(now))
-            self.perform([to_browser(self._farewell(ending))])
+            self.perform([*self.abilities.farewell(ending), to_browser(self._farewell(ending))])
             await self._line.aclose()
             recording = await self._recorder.aclose() if self._recorder else None
             await store.close_session(
@@ -187,12 +189,13 @@ class LiveSession:
         while True:
             await asyncio.sleep(TICK_S)
             self.perform(self.conversation.tick(self.now()))
+            self.abilities.tick()
             now = self._loop.time()
             if self._page is not None and self.stalled:
                 self._page.release(*SLOW)
             if self._page is None and now - self._detached_at > self.config.grace_s:
                 self.end(Ending.PAGE_GONE)
-            elif now - self._heard_at > self.config.idle_s:
+            elif now - self._heard_at > self.config.idle_s and not self.abilities.waiting:
                 self.end(Ending.IDLE)
             elif now - self._started > self.config.max_session_s:
                 self.end(Ending.CAP)
@@ -247,19 +250,18 @@ class LiveSession:
             return [to_browser({"type": "session.renewed"})]
         return [to_browser(self.description()), *past.told(earlier)]
 
+    def speak_as(self, assistant: AssistantConfig) -> None:
+        """Go on with another assistant, over a new connection to the service."""
+        self.assistant = with_captions_of(assistant, captions=self.target.captions)
+        become(self.conversation, self.assistant, registry.definitions(assistant.tools))
+        self.perform([introductions.takes_over(self.assistant)])
+        self._line.dial_anew(self.target)
+
     def description(self) -> Object:
         """Return ``session.ready``."""
-        return {
-            "type": "session.ready",
-            "session_id": str(self.id),
-            "assistant": {"slug": self.assistant.slug, "name": self.assistant.name},
-            "audio": {"input": self.legs.input.to_ga(), "output": self.legs.output.to_ga()},
-            "turn_detection": self.conversation.agreement.turn_detection,
-            "transcription": self.assistant.transcription is not None,
-            "upstream": self.target.kind.value,
-            "grace_ms": int(self.config.grace_s * 1000),
-            "limits": {"max_session_ms": int(self.config.max_session_s * 1000)},
-        }
+        turns = self.conversation.agreement.turn_detection
+        told = introductions.ready(str(self.id), self.assistant, self.legs, self.config)
+        return {**told, "turn_detection": turns, "upstream": self.target.kind.value}
 
     # -- the page -----------------------------------------------------------------------------------
 
@@ -372,7 +374,8 @@ class LiveSession:
                 self._group.create_task(self._call_tool(action))
 
     async def _call_tool(self, call: actions.CallTool) -> None:
-        context = ToolContext(self.id, self.user_id, call.call_id)
+        doors = self.abilities.of_call(call.call_id)
+        context = ToolContext(self.id, self.user_id, call.call_id, doors)
         try:
             output = await registry.run(call.name, call.arguments, context, self.assistant.tools)
             status = "completed"

@@ -125,6 +125,7 @@ async def _take_over(
     session.frames = resume.frames if released is None else released.frames
     if (session.assistant.turn_detection or {}).get("create_response") is not False:
         session.conversation.owes_response = past.owes_answer(opened.earlier)
+    session.abilities.timers.adopt(released.timers if released else [])
     registry.start(session, visitor.login.key)
     session.perform(list(past.told(opened.earlier[-1:], same_session=True)))
     lost = released is None or released.seq != resume.seq
@@ -157,9 +158,10 @@ def _live(
 async def _new(start: Start, visitor: Visitor) -> LiveSession:
     user_id, config = visitor.login.user_id, visitor.config
     legs = _legs(start.audio)
+    timers: list[tuple[str, float, float]] = []
     if start.continues is not None:
         # What was said in it has to be kept before it can be read, and one of the two is enough.
-        await _let_go(start.continues, user_id)
+        timers = await _let_go(start.continues, user_id)
     registry.admit(user_id, config)
     target = targets.choose(config, visitor.own_address)
     opened = await store.open_session(
@@ -172,16 +174,21 @@ async def _new(start: Start, visitor: Visitor) -> LiveSession:
     # Others may have begun while the database was asked.
     registry.admit(user_id, config)
     session = _live(opened, legs, target, visitor)
+    session.abilities.timers.adopt(timers)
     registry.start(session, visitor.login.key)
     return session
 
 
-async def _let_go(session_id: UUID, user_id: int) -> None:
-    if await registry.let_go(session_id, user_id, Ending.CONTINUED) is not None:
-        return
+async def _let_go(session_id: UUID, user_id: int) -> list[tuple[str, float, float]]:
+    """End a session that is to be continued, here or elsewhere, if it lives; return its timers."""
+    here = await registry.let_go(session_id, user_id, Ending.CONTINUED)
+    if here is not None:
+        return here.abilities.timers.left()
     owner, gone = await takeover.owner_of(session_id, user_id, over=True)
-    if owner and not gone and handover.available():
-        await handover.ask(owner, session_id, user_id, Ending.CONTINUED)
+    if not owner or gone or not handover.available():
+        return []
+    released = await handover.ask(owner, session_id, user_id, Ending.CONTINUED)
+    return released.timers if released else []
 
 
 def _legs(audio: _Audio | None) -> tuple[AudioFormat | None, AudioFormat | None]:
