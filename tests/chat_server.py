@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,7 +53,8 @@ class ChatServer:
             writer.write(part)
             await writer.drain()
         if self.hold is not None:
-            await reader.read()
+            with suppress(ConnectionError):
+                await reader.read()
             self.left.set()
 
 

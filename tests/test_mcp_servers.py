@@ -8,12 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from voiceapp.mcp_servers import HIDDEN, McpServer, read_servers, scrub
 from voiceapp.records import store
 from voiceapp.records.models import Assistant, Session
+from voiceapp.records.transcript import lines
 
 SHOP: dict[str, Any] = {"server_label": "shop", "server_url": "https://shop.example/mcp"}
 TOKEN = "tok-9f8e7d"
@@ -115,6 +117,29 @@ async def test_a_session_keeps_its_assistant_without_the_secrets(caplog: pytest.
     assert TOKEN not in json.dumps(kept.configuration)
     assert TOKEN not in caplog.text
     await store.close_session(opened.session_id, reason="test", expected=True, duration_ms=0)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_question_and_its_answer_can_be_read_and_the_lists_are_the_operators() -> None:
+    user = await User.objects.acreate(username="ada")
+    await Assistant.objects.acreate(slug="clerk", name="Clerk")
+    opened = await store.open_session(user_id=user.id, assistant_slug="clerk", upstream="embedded")
+    raws: list[dict[str, Any]] = [
+        {"type": "mcp_list_tools", "server_label": "shop", "tools": ["look", "buy"]},
+        {"type": "mcp_call", "server_label": "shop", "name": "buy", "arguments": "{}"},
+        {"type": "mcp_approval_request", "server_label": "shop", "name": "buy", "arguments": "{}"},
+        {"type": "mcp_approval_response", "approval_request_id": "i2", "approve": False},
+    ]
+    for n, raw in enumerate(raws):
+        previous = f"i{n - 1}" if n else None
+        record = store.ItemRecord(item_id=f"i{n}", previous_item_id=previous, type=raw["type"], raw=raw)
+        store.writer().save_item(opened.session_id, record)
+    await store.close_session(opened.session_id, reason="test", expected=True, duration_ms=0)
+    session = await Session.objects.aget(id=opened.session_id)
+    texts = [line.text for line in await sync_to_async(lines)(session)]
+    assert texts == ["buy({})", "shop: buy({})", "not allowed"]
+    told = [line.text for line in await sync_to_async(lines)(session, system=True)]
+    assert told == ["shop: look, buy", *texts]
 
 
 def form(**changes: str) -> dict[str, str]:

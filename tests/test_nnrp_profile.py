@@ -246,7 +246,7 @@ def test_a_refusal_is_text_and_kept_as_a_refusal() -> None:
     ("chunks", "code"),
     [
         ([], "missing_terminal_event"),
-        ([text("a")], "missing_terminal_event"),
+        ([chunk(), chunk(usage=USAGE)], "missing_terminal_event"),
         ([calls(fragment(0, id="a", arguments="{}")), ending()], "tool_call_without_name"),
     ],
 )
@@ -257,6 +257,13 @@ def test_a_stream_that_is_not_whole_is_a_fault(chunks: list[dict[str, Any]], cod
     with pytest.raises(RemoteProtocolError) as caught:
         reply.finish()
     assert caught.value.code == code
+
+
+def test_a_stream_that_does_not_say_why_it_ended_is_taken_for_whole() -> None:
+    reply = Reply("r", with_usage=False)
+    reply.feed(text("a"))
+    assert reply.finish() == []
+    assert reply.body()["choices"][0]["finish_reason"] == "stop"
 
 
 def test_a_reply_has_a_bound_and_its_tool_calls_end_with_it() -> None:

@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from tests.contracts import ToolCalls
 from tests.scripted import Service
 from tests.test_relay import Page, Talk, answer, calls_made, drained, signed_in, talking
+from voiceapp.errors import RemoteProtocolError
+from voiceapp.protocol import tool_calls
 from voiceapp.protocol.dialects import Dialect
+from voiceapp.protocol.tool_calls import ToolCallOrder
 from voiceapp.records.models import Assistant
 
 __all__ = ["drained", "signed_in", "talking"]
@@ -60,6 +64,17 @@ async def bring(upstream: Service, **brought: Any) -> None:
 async def allow(page: Page, *, approve: bool = True) -> None:
     item = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": approve}
     await page.send({"type": "conversation.item.create", "item": item})
+
+
+def told_of_calls(page: Page) -> list[str]:
+    """Return how calls went on the page, with every event checked against the contract and its order."""
+    contract, order = ToolCalls(), ToolCallOrder(RemoteProtocolError)
+    events = [event for event in page.seen if tool_calls.is_tool_call(event)]
+    for event in events:
+        plain = {name: value for name, value in event.items() if name != "seq"}
+        contract.check(plain)
+        order.take(tool_calls.read(plain))
+    return [event["type"].removeprefix("response.tool_call.") for event in events]
 
 
 def clerks(talking: Talk, clerk: dict[str, str], **config: Any) -> AbstractAsyncContextManager[Any]:
@@ -135,6 +150,7 @@ async def test_an_allowed_call_is_run_followed_and_kept(talking: Talk, clerk: di
         await answer(upstream, page, 100, "It is cancelled.")
         assert len(upstream.sent_to_me("response.create")) == 1
         assert await calls_made(ready) == [("mcp_1", "completed")]
+        assert told_of_calls(page) == ["started", "delta", "completed"]
 
 
 async def test_a_failed_call_is_a_state_and_not_the_end(talking: Talk, clerk: dict[str, str]) -> None:
@@ -144,9 +160,10 @@ async def test_a_failed_call_is_a_state_and_not_the_end(talking: Talk, clerk: di
         await page.until("approval.requested")
         await allow(page)
         await bring(upstream, error={"type": "http_error", "code": 500, "message": "Broken."})
-        await page.until("response.mcp_call.failed")
+        await page.until("response.tool_call.error")
         await upstream.expect("response.create")
         assert await calls_made(ready) == [("mcp_1", "failed")]
+        assert told_of_calls(page) == ["started", "delta", "error"]
 
 
 async def test_a_question_nobody_answers_is_refused_and_audio_plays_on(

@@ -64,7 +64,7 @@ def think(*history: HistoryItem, tools: tuple[Tool, ...] = OFFERED) -> tuple[str
         ("Read me my notes about milk.", "list_notes", {"words": "milk"}),
         ("Delete the note about milk.", "delete_note", {"words": "milk"}),
         ("Search my conversations for chess.", "search_conversations", {"words": "chess"}),
-        ("What did we talk about last time?", None, {}),
+        ("Did we talk about that?", None, {}),
         ("Did we ever talk about chess?", "search_conversations", {"words": "chess"}),
         ("Goodbye, hang up.", "hang_up", {}),
         ("Please end the call.", "hang_up", {}),

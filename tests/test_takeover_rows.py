@@ -13,7 +13,7 @@ from django.utils import timezone
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import store, takeover
 from voiceapp.records.entries import ItemRecord
-from voiceapp.records.models import Session
+from voiceapp.records.models import Assistant, Session
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -103,3 +103,18 @@ async def test_the_recording_of_the_first_process_stays_where_the_second_makes_n
     await store.close_session(session_id, reason="hung_up", expected=True, duration_ms=1)
     row = await Session.objects.aget(id=session_id)
     assert (row.end_reason, row.recording) == ("hung_up", "recordings/x.flac")
+
+
+async def test_secrets_that_are_not_kept_come_from_the_assistant(user: User) -> None:
+    address = "https://docs.example.org/mcp?key=k"
+    secret = {"server_label": "docs", "server_url": address, "authorization": "s"}
+    gone = {"server_label": "gone", "server_url": "https://gone.example.org/mcp", "authorization": "s"}
+    assistant = await Assistant.objects.acreate(slug="m", name="M", mcp_servers=[secret, gone])
+    opened = await store.open_session(user_id=user.pk, assistant_slug="m", upstream="embedded")
+    await Session.objects.filter(id=opened.session_id).aupdate(process=OTHER)
+    assistant.mcp_servers = [secret]
+    await assistant.asave()
+    again = await takeover.take(opened.session_id, user.pk, OTHER)
+    assert [(s.server_label, s.server_url, s.authorization) for s in again.assistant.mcp_servers] == [
+        ("docs", address, "s")
+    ]

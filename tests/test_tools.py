@@ -18,7 +18,15 @@ from msgspec import Meta
 
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
 from voiceapp.tools.builtin import calculate, current_time
-from voiceapp.tools.registry import MAX_OUTPUT_CHARS, Registry, ToolContext, failure, registry
+from voiceapp.tools.registry import (
+    MAX_OUTPUT_CHARS,
+    MAX_PROGRESS_CHARS,
+    Registry,
+    ToolContext,
+    failure,
+    registry,
+)
+from voiceapp.tools.threads import ToolThreads
 
 CONTEXT = ToolContext(uuid4(), 7, "call_1")
 
@@ -115,6 +123,77 @@ async def test_a_synchronous_tool_does_not_hold_up_the_loop() -> None:
 
     assert await run(blocking, "") == "done"
     assert seen != [threading.main_thread()]
+
+
+async def test_a_tool_that_never_returns_keeps_one_thread_of_a_bounded_number() -> None:
+    threads, gate = ToolThreads(most=2), threading.Event()
+    tools = Registry(threads)
+
+    def stuck() -> str:
+        """Hang."""
+        gate.wait(10)
+        return "at last"
+
+    tools.add(stuck, timeout_s=0.05)
+    for _ in range(2):
+        with pytest.raises(ToolFailed) as caught:
+            await tools.run("stuck", "", CONTEXT, ["stuck"])
+        assert caught.value.code == "timeout"
+    assert threads.running == 2
+    with pytest.raises(ToolFailed) as caught:
+        await tools.run("stuck", "", CONTEXT, ["stuck"])
+    assert caught.value.code == "tools_busy"
+    gate.set()
+    async with asyncio.timeout(5):
+        while threads.running:
+            await asyncio.sleep(0.005)
+    assert await tools.run("stuck", "", CONTEXT, ["stuck"]) == "at last"
+
+
+async def test_a_thread_that_would_end_the_process_ends_its_call() -> None:
+    def leave() -> str:
+        """Leave."""
+        raise SystemExit(1)
+
+    def stop() -> str:
+        """Stop."""
+        raise StopIteration
+
+    for function in (leave, stop):
+        with pytest.raises(ToolFailed):
+            await run(function, "")
+
+
+def test_a_call_has_one_key_however_often_it_is_made() -> None:
+    session_id = uuid4()
+    keys = {ToolContext(session_id, 7, "call_1").idempotency_key for _ in range(3)}
+    assert len(keys) == 1
+    assert ToolContext(session_id, 7, "call_2").idempotency_key not in keys
+    assert ToolContext(uuid4(), 7, "call_1").idempotency_key not in keys
+
+
+async def test_a_tool_says_what_it_is_doing() -> None:
+    told: list[str] = []
+
+    def look(context: ToolContext) -> str:
+        """Look."""
+        context.progress("Nearly there…" + "!" * 1000)
+        return "found"
+
+    tools = Registry()
+    tools.add(look, progress="Looking that up…")
+    await tools.run("look", "", ToolContext(uuid4(), 7, "call_1", told.append), ["look"])
+    assert told[0] == "Looking that up…"
+    assert told[1].startswith("Nearly there…")
+    assert len(told[1]) == MAX_PROGRESS_CHARS
+
+
+def test_the_registry_knows_which_tools_ask_first() -> None:
+    tools = Registry()
+    tools.add(opening_hours)
+    tools.add(opening_hours, name="pay", needs_approval=True)
+    assert tools.ask_first(["pay", "opening_hours", "other"]) == {"pay"}
+    assert tools.ask_first(["opening_hours"]) == set()
 
 
 async def test_a_tool_that_raises_says_so_without_its_secrets() -> None:

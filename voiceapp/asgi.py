@@ -17,6 +17,7 @@ from voiceapp.engine import models  # noqa: E402
 from voiceapp.records import store  # noqa: E402
 from voiceapp.relay.handover import handover  # noqa: E402
 from voiceapp.relay.registry import registry  # noqa: E402
+from voiceapp.review import summaries  # noqa: E402, F401 - hears of sessions that are over
 from voiceapp.routing import program, sockets  # noqa: E402
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from voiceapp.actions import Action, CallTool, SendBrowser, notice
 from voiceapp.approvals import Approval, Approvals, Outcome
+from voiceapp.call_events import CallEvents
 from voiceapp.calls import FunctionCalls, PendingCall
 from voiceapp.mcp_calls import McpCalls, McpEvent
 from voiceapp.mcp_servers import McpServer, scrub
@@ -39,7 +40,8 @@ class CallFlow:
         ask_first: Collection[str] = (),
     ) -> None:
         self.functions = FunctionCalls()
-        self.mcp = McpCalls(servers)
+        self.shown = CallEvents()
+        self.mcp = McpCalls(servers, self.shown)
         self.approvals = Approvals(approval_ms)
         self._own = own
         self._servers = servers
@@ -55,33 +57,41 @@ class CallFlow:
 
     # -- from the service ---------------------------------------------------------------------------
 
-    def made(self, call: PendingCall) -> list[Action]:
-        """Take a function's call whose arguments are complete."""
+    def more(self, event: events.ResponseFunctionCallArgumentsDelta, name: str) -> list[Action]:
+        """Take more of a function's arguments."""
+        begun = self.shown.started(event.call_id, event.item_id, event.output_index, name)
+        return [*begun, *self.shown.more(event.call_id, event.delta)]
+
+    def made(self, call: PendingCall, index: int) -> list[Action]:
+        """Take a function's call whose arguments are complete; ``index`` is its place in the response."""
         due = self.functions.made(call)
         if due is None:
             return []
         self.responses.add(call.response_id)
-        if call.name not in self._ask_first:
-            return [due]
+        told: list[Action] = [
+            *self.shown.started(call.call_id, call.item_id, index, call.name),
+            *self.shown.arguments(call.call_id, call.arguments),
+        ]
+        # What is no JSON object never reaches the function, so there is nothing to ask.
+        if call.name not in self._ask_first or not _is_object(call.arguments):
+            return [*told, due]
+        due_ms = call.started_ms + self.approvals.timeout_ms
         request_id = f"approval_{call.call_id}"
-        return self._ask(
-            Approval(
-                request_id,
-                call.name,
-                call.arguments,
-                "",
-                call.call_id,
-                call.started_ms + self.approvals.timeout_ms,
-            ),
-            call.started_ms,
-        )
+        approval = Approval(request_id, call.name, call.arguments, "", call.call_id, due_ms)
+        return [*told, *self._ask(approval, call.started_ms)]
 
-    def item(self, raw: Object, text: str, now: float) -> list[Action]:
-        """Take an item that a service told of in ``text``; return that for the page, and what follows."""
+    def item(self, raw: Object, text: str, now: float, index: int | None = None) -> list[Action]:
+        """Take an item that a service told of in ``text``; return that for the page, and what follows.
+
+        ``index`` is the item's place in its response, where the event says it.
+        """
         kind = raw.get("type")
         if kind == "message" and raw.get("role") == "assistant" and raw.get("status") == "in_progress":
             # The service goes on by itself after a call.
             self.mcp.follow_up_due = False
+        if kind == "function_call" and index is not None:
+            names = [str(raw.get(field) or "") for field in ("call_id", "id", "name")]
+            return [SendBrowser(text), *self.shown.started(names[0], names[1], index, names[2])]
         if not isinstance(kind, str) or not kind.startswith("mcp_"):
             return [SendBrowser(text)]
         told: list[Action] = [
@@ -90,7 +100,7 @@ class CallFlow:
         if kind == "mcp_list_tools":
             self.mcp.list_item(raw)
         elif kind == "mcp_call":
-            told += self.mcp.call_item(raw, now)
+            told += self.mcp.call_item(raw, index, now)
         elif kind == "mcp_approval_request" and not self.approvals.known(str(raw.get("id"))):
             told += self._asked(raw, now)
         return self._clean(told)
@@ -153,7 +163,7 @@ class CallFlow:
         call = self.mcp.calls.get(approval.call_id)
         if call is not None and not call.status and not allowed:
             call.output = why
-            told.append(self.mcp.give_up(call, "denied", now))
+            told += self.mcp.give_up(call, "denied", now, "not_approved")
         # An allowed call that is there already is followed once it has ended.
         self.mcp.follow_up_due |= not allowed or call is None
         return told
@@ -184,7 +194,16 @@ class CallFlow:
                     "arguments": call.arguments}  # fmt: skip
             sent.append(self._own.send({"type": "conversation.item.create", "item": made}, "history"))
         sent.append(self._own.send({"type": "conversation.item.create", "item": answer}, "tool_output"))
-        return [*sent, saved]
+        return [*sent, saved, *self._show_end(call_id, output, status)]
+
+    def _show_end(self, call_id: str, output: str, status: str) -> list[SendBrowser]:
+        if status == "completed":
+            return self.shown.completed(call_id)
+        try:
+            error = msgspec.json.decode(output)["error"]
+        except (msgspec.DecodeError, KeyError, TypeError):
+            error = {"code": status, "message": "The call came to no end."}
+        return self.shown.failed(call_id, error if isinstance(error, dict) else {})
 
     def response_began(self) -> None:
         """Forget the response that is due: what was called before is in this one's context already."""
@@ -204,7 +223,7 @@ class CallFlow:
 
     def tick(self, now: float) -> list[Action]:
         """Refuse what nobody answered in time."""
-        told: list[Action] = []
+        told = self.mcp.unexplained_by(now)
         for approval in self.approvals.overdue(now):
             told += self.settle(approval.request_id, Outcome.TIMED_OUT, now)
             message = f"Nobody answered whether {approval.name} may be used, so it was not."
@@ -223,7 +242,8 @@ class CallFlow:
                 told.append(self.approvals.settle(approval.request_id, Outcome.WITHDRAWN))
                 message = f"The voice service was lost while {approval.name} waited for your answer."
                 told.append(notice("approval_withdrawn", message, "warning"))
-        told += [self.mcp.give_up(call, "failed", now) for call in list(self.mcp.open())]
+        for call in list(self.mcp.open()):
+            told += self.mcp.give_up(call, "failed", now, "upstream_lost")
         self.mcp.follow_up_due = self._connected = False
         self.functions.connection_lost()
         return told
@@ -240,8 +260,20 @@ class CallFlow:
     def finish(self, now: float) -> list[Action]:
         """The session ends: what is open is kept as cancelled."""
         told = self.connected(now)
-        cancelled = [self.mcp.give_up(call, "cancelled", now) for call in list(self.mcp.open())]
-        return [*told, *cancelled, *self.functions.finish(now)]
+        for request_id in list(self.approvals.pending):
+            told.append(self.approvals.settle(request_id, Outcome.WITHDRAWN))
+        for call in list(self.mcp.open()):
+            told += self.mcp.give_up(call, "cancelled", now)
+        for kept in self.functions.finish(now):
+            told += [kept, *self._show_end(kept.call_id, "", "cancelled")]
+        return told
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(arguments.strip() or "{}"), dict)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
 
 
 def _without_tools(text: str) -> str:

@@ -97,6 +97,8 @@ SETTINGS: tuple[Setting, ...] = (
             "Seconds within which the Realtime service must accept a connection.", (0.1, 120)),
     Setting("VOICEAPP_RECORD_AUDIO", "record_audio", bool, True,
             "Keep a recording of both sides of each session."),
+    Setting("VOICEAPP_SUMMARIES", "summaries", bool, True,
+            "Write a title and a summary of each session when it is over. Whoever thinks reads it for that."),
     Setting("VOICEAPP_ALLOWED_HOSTS", "allowed_hosts", str, "localhost,127.0.0.1,[::1]",
             "Host names that the site answers to, separated by commas."),
     Setting("VOICEAPP_TRUSTED_ORIGINS", "trusted_origins", str, "",
@@ -153,6 +155,7 @@ class VoiceConfig:
     max_sessions: int
     connect_timeout_s: float
     record_audio: bool
+    summaries: bool
     allowed_hosts: str
     trusted_origins: str
     secret_key: str = field(repr=False)
@@ -183,6 +186,11 @@ class VoiceConfig:
         if not self.azure_endpoint or (self.azure_chat_deployment and not self.azure_deployment):
             return UpstreamKind.EMBEDDED
         return UpstreamKind.AZURE_PREVIEW if self.azure_api_version else UpstreamKind.AZURE_GA
+
+    @property
+    def has_chat(self) -> bool:
+        """Whether the settings name a chat service; without one the built-in brain answers."""
+        return bool(self.text_base_url or self.azure_chat_deployment)
 
     def problems(self) -> list[Problem]:
         """Return every bad or missing setting as (setting, what is wrong, what to do)."""
@@ -353,6 +361,15 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     tools: tuple[str, ...] = ()
     mcp_servers: tuple[McpServer, ...] = ()
+
+    def with_secrets_of(self, known: AssistantConfig) -> AssistantConfig:
+        """Return a kept assistant as it can run again: its MCP servers are those that are known by now.
+
+        A server that is no longer known is left out: its secrets were not kept.
+        """
+        servers = {server.server_label: server for server in known.mcp_servers}
+        again = tuple(servers[kept.server_label] for kept in self.mcp_servers if kept.server_label in servers)
+        return msgspec.structs.replace(self, mcp_servers=again)
 
     def without_secrets(self) -> AssistantConfig:
         """Return the assistant as it may be kept with its sessions."""

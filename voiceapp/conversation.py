@@ -178,7 +178,7 @@ class Conversation:
         item = self.items.get(event.item.get("id"))
         if item is not None:
             item.response_id = event.response_id
-        return [*self.calls.item(event.item, text, now), *self._follow_up()]
+        return [*self.calls.item(event.item, text, now, event.output_index), *self._follow_up()]
 
     def _mcp(self, event: McpEvent, text: str, now: float) -> list[Action]:
         return [*self.calls.event(event, text, now), *self._follow_up()]
@@ -247,15 +247,15 @@ class Conversation:
     def receive_client(self, event: Event | UnknownEvent, now: float) -> list[Action]:
         """Take one Realtime client event of the page."""
         if told := self.typed.refusal(event):
-            return [self._refuse(*told, _event_id(event))]
+            return [self._refuse(*told, event)]
         if page_events.is_approval(event):
             answered = self.calls.answer(event.item, now)
             if isinstance(answered, tuple):
-                return [self._refuse(*answered, _event_id(event))]
+                return [self._refuse(*answered, event)]
             return [*answered, *self._follow_up()]
         if not self.agreement.ready:
             if len(self.held) >= MAX_HELD:
-                return [self._refuse("not_ready", "The voice service is not there yet.", _event_id(event))]
+                return [self._refuse("not_ready", "The voice service is not there yet.", event)]
             self.held.append(event)
             return []
         match event:
@@ -267,8 +267,7 @@ class Conversation:
             case events.ResponseCreate():
                 due = self.sequencer.create(self._with_id(codec.to_fields(event)))
                 if due is None:
-                    message = "Too many responses are waiting."
-                    return [self._refuse("too_many_responses", message, _event_id(event))]
+                    return [self._refuse("too_many_responses", "Too many responses are waiting.", event)]
                 return self._send(due)
         return [SendUpstream(codec.to_fields(event))]
 
@@ -286,7 +285,13 @@ class Conversation:
         if item is not None:
             item.arguments, item.name = event.arguments, name
         call = PendingCall(event.call_id, event.item_id, name, event.arguments, event.response_id, now)
-        return [SendBrowser(text), *self.calls.made(call), *self._follow_up()]
+        return [SendBrowser(text), *self.calls.made(call, event.output_index), *self._follow_up()]
+
+    def _arguments_delta(
+        self, event: events.ResponseFunctionCallArgumentsDelta, text: str, now: float
+    ) -> list[Action]:
+        item = self.items.get(event.item_id)
+        return [SendBrowser(text), *self.calls.more(event, item.name if item else "")]
 
     def tool_returned(self, call_id: str, output: str, *, status: str, now: float) -> list[Action]:
         """Take a tool's output; the model is asked to go on once every pending call is answered."""
@@ -357,15 +362,10 @@ class Conversation:
     def _send(self, fields: list[Object]) -> list[Action]:
         return [SendUpstream(event) for event in fields]
 
-    def _refuse(self, code: str, message: str, event_id: str | None) -> SendBrowser:
+    def _refuse(self, code: str, message: str, refused: Event | UnknownEvent) -> SendBrowser:
+        event_id = page_events.event_id(refused)
         event = codec.error_event(self.own.next_id(), code=code, message=message, client_event_id=event_id)
         return SendBrowser(codec.encode(event).decode())
-
-
-def _event_id(event: Event | UnknownEvent) -> str | None:
-    fields = event.fields if isinstance(event, UnknownEvent) else codec.to_fields(event)
-    value = fields.get("event_id")
-    return value if isinstance(value, str) else None
 
 
 _Handler = Callable[[Conversation, Any, str, float], list[Action]]
@@ -387,6 +387,7 @@ _SERVER: dict[type[Event | UnknownEvent], _Handler] = {
     events.ResponseOutputTextDone: Conversation._text_done,
     events.ResponseOutputAudioTranscriptDone: Conversation._text_done,
     events.ResponseOutputAudioDone: Conversation._audio_done,
+    events.ResponseFunctionCallArgumentsDelta: Conversation._arguments_delta,
     events.ResponseFunctionCallArgumentsDone: Conversation._arguments_done,
     events.ResponseDone: Conversation._response_done,
     events.InputAudioBufferSpeechStarted: Conversation._speech_started,

@@ -12,12 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voiceapp.actions import Action, SaveToolCall, notice
+from voiceapp.call_events import CallEvents
 from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol import events
 from voiceapp.protocol.events import Object
 
 MAX_REASON_CHARS = 300
 """Of a service's reason for a failure; the rest is of no use to whoever talks."""
+
+EXPLAINED_MS = 1000.0
+"""Within this after ``response.mcp_call.failed`` the call's item says why."""
 
 McpEvent = (
     events.McpListToolsFailed
@@ -65,10 +69,12 @@ class McpCalls:
     """The calls and lists of one conversation."""
 
     servers: tuple[McpServer, ...]
+    shown: CallEvents
     calls: dict[str, McpCall] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     follow_up_due: bool = False
+    unexplained: dict[str, float] = field(default_factory=dict)
 
     def open(self) -> Iterator[McpCall]:
         """Yield the calls that have not ended."""
@@ -92,8 +98,8 @@ class McpCalls:
 
     # -- calls --------------------------------------------------------------------------------------
 
-    def call_item(self, raw: Object, now: float) -> list[Action]:
-        """Take a call's item, new or as it has become."""
+    def call_item(self, raw: Object, index: int | None, now: float) -> list[Action]:
+        """Take a call's item, new or as it has become; ``index`` is its place in the response, if known."""
         item_id = str(raw.get("id"))
         call = self.calls.get(item_id)
         if call is None:
@@ -101,19 +107,30 @@ class McpCalls:
             self.calls[item_id] = call
         call.arguments = str(raw.get("arguments") or call.arguments)
         call.request_id = str(raw.get("approval_request_id") or call.request_id)
-        status = str(raw.get("status") or "")
+        told = [*self._begin(call, index)]
         if raw.get("error"):
-            return self.ended(item_id, "failed", now, _reason(raw["error"]))
+            error = raw["error"] if isinstance(raw["error"], dict) else {"message": str(raw["error"])}
+            return [*told, *self.ended(item_id, "failed", now, _reason(error), error)]
         if raw.get("output") is not None:
-            return self.ended(item_id, "completed", now, str(raw["output"]))
-        if status == "incomplete" and not call.status:
+            return [*told, *self.ended(item_id, "completed", now, str(raw["output"]))]
+        if raw.get("status") == "incomplete" and not call.status:
             # Cut off in its arguments: the call was never made, so there is nothing to go on from.
-            call.status = "cancelled"
-            return [call.record(now)]
-        return []
+            told += self.give_up(call, "cancelled", now)
+        return told
 
-    def ended(self, item_id: str, status: str, now: float, output: str = "") -> list[Action]:
-        """A call came to its end; a later word may bring the output."""
+    def _begin(self, call: McpCall, index: int | None) -> list[Action]:
+        """Show a call once its place is known, and its arguments once they are."""
+        told: list[Action] = []
+        if index is not None and not call.status:
+            told += self.shown.started(call.item_id, call.item_id, index, call.name)
+        if call.arguments:
+            told += self.shown.arguments(call.item_id, call.arguments)
+        return told
+
+    def ended(
+        self, item_id: str, status: str, now: float, output: str = "", error: Object | None = None
+    ) -> list[Action]:
+        """A call came to its end; a later word may bring the output or the error."""
         call = self.calls.get(item_id)
         if call is None or (call.status and (call.output or not output)):
             return []
@@ -121,12 +138,29 @@ class McpCalls:
             call.status = status
             self.follow_up_due = True
         call.output = output
-        return [call.record(now)]
+        told: list[Action] = [call.record(now)]
+        if status == "completed":
+            told += self.shown.completed(item_id)
+        elif error is not None:
+            told += self.shown.failed(item_id, {**error, "message": output})
+        else:
+            self.unexplained[item_id] = now + EXPLAINED_MS
+        return told
 
-    def give_up(self, call: McpCall, status: str, now: float) -> SaveToolCall:
+    def give_up(self, call: McpCall, status: str, now: float, code: str = "cancelled") -> list[Action]:
         """Wait no longer for a call's end."""
         call.status = status
-        return call.record(now)
+        message = call.output or "The call came to no end."
+        return [call.record(now), *self.shown.failed(call.item_id, {"code": code, "message": message})]
+
+    def unexplained_by(self, now: float) -> list[Action]:
+        """Show the calls that failed, and whose reason the service has not told in time."""
+        due = [item_id for item_id, until in self.unexplained.items() if until <= now]
+        told: list[Action] = []
+        for item_id in due:
+            del self.unexplained[item_id]
+            told += self.shown.failed(item_id, {"type": "mcp_error"})
+        return told
 
     def asked_about(self, raw: Object) -> McpCall | None:
         """Return the open call that a service's question is about, if there is one already."""
@@ -152,11 +186,17 @@ class McpCalls:
             case events.ResponseMcpCallFailed():
                 return self.ended(event.item_id, "failed", now)
         call = self.calls.get(event.item_id)
-        if call is not None:
-            if isinstance(event, events.ResponseMcpCallArgumentsDone):
+        if call is None:
+            return []
+        match event:
+            case events.ResponseMcpCallArgumentsDelta():
+                return [*self._begin(call, event.output_index), *self.shown.more(call.item_id, event.delta)]
+            case events.ResponseMcpCallArgumentsDone():
                 call.arguments = event.arguments
-            elif isinstance(event, events.ResponseMcpCallInProgress):
+                return self._begin(call, event.output_index)
+            case events.ResponseMcpCallInProgress():
                 call.running = True
+                return self._begin(call, event.output_index)
         return []
 
 
@@ -164,7 +204,7 @@ def no_tools(label: str, reason: str) -> Action:
     """Return the notice that the tools of a server cannot be used."""
     whose = f"The tools of “{label}”" if label else "An MCP server’s tools"
     said = f"{whose} cannot be used. {reason}".rstrip()
-    return notice("mcp_tools_unavailable", said, "warning", server_label=label)
+    return notice("mcp_tools_unavailable", said, "warning", server_label=label, reason=reason)
 
 
 def _reason(error: Any) -> str:

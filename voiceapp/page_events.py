@@ -72,6 +72,13 @@ def refusal(event: Event | UnknownEvent) -> tuple[str, str] | None:
     return None
 
 
+def event_id(event: Event | UnknownEvent) -> str | None:
+    """Return the id that a page gave its event, if it gave one."""
+    fields = event.fields if isinstance(event, UnknownEvent) else codec.to_fields(event)
+    value = fields.get("event_id")
+    return value if isinstance(value, str) else None
+
+
 def is_approval(event: Event | UnknownEvent) -> TypeGuard[events.ConversationItemCreate]:
     """Whether an event is the user's answer to whether a tool may be called."""
     return isinstance(event, events.ConversationItemCreate) and event.item.get("type") == APPROVAL

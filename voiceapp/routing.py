@@ -9,6 +9,8 @@ from voiceapp.engine.chat_http import PATHS, chat_completions
 from voiceapp.engine.consumer import GA_PATH, PREVIEW_PATH, realtime_socket
 from voiceapp.gateway.host_socket import model_host_socket
 from voiceapp.gateway.http import GENERATE, STREAM, generate
+from voiceapp.nnrp.consumer import PATH as NNRP_PATH
+from voiceapp.nnrp.consumer import nnrp_socket
 from voiceapp.relay.consumer import voice_socket
 
 App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
@@ -16,6 +18,7 @@ App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
 SOCKETS: dict[str, App] = {
     "/ws/voice/": voice_socket,
     "/ws/model-host/": model_host_socket,
+    NNRP_PATH: nnrp_socket,
     GA_PATH: realtime_socket,
     PREVIEW_PATH: realtime_socket,
 }

@@ -10,6 +10,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from voiceapp.engine import models, secret_views
+from voiceapp.review.views import evaluate
 from voiceapp.web import audio, views
 
 
@@ -36,5 +37,6 @@ urlpatterns = [
         secret_views.preview_session,
         {"kind": "transcription_session"},
     ),
+    path("admin/records/session/<uuid:session_id>/evaluate/", evaluate, name="evaluate-session"),
     path("admin/", admin.site.urls),
 ]

@@ -13,6 +13,7 @@ const view = new View({
   onDeclineOffer: () => declineOffer(),
   onRetryMicrophone: () => void call.openMicrophone(),
   onDismiss: (key) => call.dispatch({ type: 'local.dismiss', key }),
+  onAnswer: (id, approve) => call.answerApproval(id, approve),
 });
 const call = new Call(socketUrl(), (state) => {
   if (state.phase === 'connecting' && !state.order.length) view.captions.clear();
@@ -110,6 +111,7 @@ function speakerLevel() {
 function animate() {
   requestAnimationFrame(animate);
   view.levels(call.level, speakerLevel());
+  view.approvals.tick(performance.now());
   const { playing } = call.state;
   const progress = playing ? (call.player?.progress(playing) ?? 1) : -1;
   if (progress !== lastProgress) show();

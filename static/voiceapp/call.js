@@ -7,7 +7,7 @@ import { FRAME_MS, formatName, silentFrame } from './audio/pcm.js';
 import { Player } from './audio/player.js';
 import { HoldGate } from './hold.js';
 import { initialState, reduce } from './realtime/conversation.js';
-import { closeInWords, typedMessage } from './realtime/events.js';
+import { approvalAnswer, closeInWords, typedMessage } from './realtime/events.js';
 import { RealtimeSocket } from './realtime/socket.js';
 
 /** @typedef {import('./realtime/conversation.js').State} State */
@@ -167,6 +167,16 @@ export class Call {
     this.#await();
   }
 
+  /**
+   * Let a tool be called, or not.
+   * @param {string} id the question's
+   * @param {boolean} approve
+   */
+  answerApproval(id, approve) {
+    this.send(approvalAnswer(id, approve));
+    this.dispatch({ type: 'local.answered', approval_request_id: id });
+  }
+
   /** Push-to-talk: the button or the space bar goes down. */
   hold() {
     if (this.state.phase !== 'live' || this.state.microphone !== 'on' || this.state.muted || this.gate.held) return;
@@ -241,7 +251,8 @@ export class Call {
   /** @param {ServerEvent} event */
   #receive(event) {
     this.#act(event);
-    this.dispatch(event);
+    // The reducer has no clock of its own.
+    this.dispatch(event.type === 'approval.requested' ? { ...event, at: performance.now() } : event);
   }
 
   /**

@@ -21,15 +21,15 @@ STOP_S = 30
 
 
 @contextmanager
-def running_product(data_dir: Path) -> Iterator[str]:
-    """Start ``manage.py up`` on a free port and yield its one-time sign-in link."""
+def running_product(data_dir: Path, **chosen: str) -> Iterator[str]:
+    """Start ``manage.py up`` on a free port, with settings, and yield its one-time sign-in link."""
     known = {setting.name for setting in SETTINGS}
     environment = {
         name: value
         for name, value in os.environ.items()
         if name not in known and name != "DJANGO_SETTINGS_MODULE"
     }
-    environment["VOICEAPP_DATA_DIR"] = str(data_dir)
+    environment |= {**chosen, "VOICEAPP_DATA_DIR": str(data_dir)}
     # The packages that run this test, not a second set.
     environment["VIRTUAL_ENV"] = sys.prefix
     process = subprocess.Popen(

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.programs import FOLDER, Engine, assert_conversation, assert_cut, hold_conversation
+from tests.clients.programs import (
+    FOLDER,
+    Engine,
+    assert_conversation,
+    assert_cut,
+    assert_tool,
+    hold_conversation,
+    says_42,
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,3 +38,13 @@ def test_openai_agents(engine: Engine, spoken_question: Path, node: str) -> None
     told = hold_conversation([node, "agents_node.mjs"], engine, spoken_question)
     assert_conversation(told)
     assert_cut(told["cut"])
+
+
+@pytest.mark.parametrize("kind", ["openai", "azure"])
+def test_chat_completions(engine: Engine, spoken_question: Path, node: str, kind: str) -> None:
+    told = hold_conversation([node, "chat_node.mjs", kind], engine, spoken_question)
+    assert says_42(told["whole"])
+    assert says_42(told["streamed"])
+    assert told["tokens"] > 0
+    assert_tool(told["tool"])
+    assert told["refusal"] == "400 empty_array"

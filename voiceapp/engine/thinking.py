@@ -43,7 +43,7 @@ async def provider(config: VoiceConfig, thinker: Thinker | None = None) -> TextP
     thinker = thinker or Thinker()
     if thinker.kind is Thinking.MODEL_HOST:
         return providers.host_provider(config, thinker.user_id, thinker.thread_id)
-    if thinker.kind is Thinking.CHAT and not providers.has_chat(config):
+    if thinker.kind is Thinking.CHAT and not config.has_chat:
         return _NoChat()
     return (await providers.text_engine(config, embedded=thinker.kind is Thinking.EMBEDDED)).provider
 

@@ -50,6 +50,7 @@ class Reply:
         self._chars = 0
         self._calls: list[Object] = []
         self._reason: str | None = None
+        self._begun = False
 
     def feed(self, chunk: Object) -> list[Object]:
         """Return the events that a chunk makes; raise ``RemoteProtocolError`` where it breaks the rules."""
@@ -65,6 +66,7 @@ class Reply:
             }
         events: list[Object] = []
         for choice in read.choices or []:
+            self._begun = True
             self._reason = choice.finish_reason or self._reason
             if choice.delta is not None:
                 events += self._texts(choice.delta, chunk)
@@ -78,12 +80,12 @@ class Reply:
     def finish(self) -> list[Object]:
         """The stream is over: return the last partial events.
 
-        Raises ``RemoteProtocolError`` for a stream that ended without saying why, or in which the name of a
-        tool call never came.
+        Raises ``RemoteProtocolError`` for a stream without any choice, or in which the name of a tool call
+        never came. One that ended without saying why is taken for whole: not every service says it.
         """
-        if self._reason is None:
+        if not self._begun:
             raise RemoteProtocolError(
-                "The reply's stream ended before the reply did.", code="missing_terminal_event"
+                "The service's stream ended before it began a reply.", code="missing_terminal_event"
             )
         events = self._tool_calls(self._assembler.finish())
         if self._assembler.faults:
@@ -97,10 +99,23 @@ class Reply:
             message["refusal"] = "".join(self._refusal)
         if self._calls:
             message["tool_calls"] = self._calls
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._reason}
+        reason = self._reason or ("tool_calls" if self._calls else "stop")
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
         body = {"id": "", "created": 0, "model": "", **self._head}
         body |= {"object": "chat.completion", "choices": [choice]}
         return body if self.usage is None else {**body, "usage": self.usage}
+
+    def counted(self) -> tuple[int, int]:
+        """Return (tokens in, tokens out) as the service counted them; 0 where it did not."""
+        usage = self.usage or {}
+        return int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
+
+    @property
+    def said(self) -> str:
+        """All text and arguments so far."""
+        return "".join(
+            [*self._text, *self._refusal, *(call["function"]["arguments"] for call in self._calls)]
+        )
 
     def abort(self, fault: ToolCallFault) -> list[Object]:
         """The stream failed or was given up: return an error for each tool call that had started."""

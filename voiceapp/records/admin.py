@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -21,7 +22,7 @@ from voiceapp.records import (
 )
 from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
-from voiceapp.records.models import Assistant, Response, Session
+from voiceapp.records.models import Assistant, Evaluation, Response, Session
 from voiceapp.records.transcript import lines
 from voiceapp.records.usage import totals
 
@@ -38,6 +39,15 @@ admin.site.site_title = "voiceapp"
 # Four tables need no second menu, and the list of sessions needs its room.
 admin.site.enable_nav_sidebar = False
 admin.site.index_title = "Assistants, sessions, tokens and users"
+
+
+CRITERIA = (
+    "Did the assistant understand what the user wanted?\n"
+    "Was what it said right, as far as the conversation shows?\n"
+    "Were its answers short and natural to listen to?\n"
+    "Did the user get what they came for?"
+)
+"""What the evaluator's form begins with."""
 
 
 class _JsonDecoder(json.JSONDecoder):
@@ -254,6 +264,10 @@ class SessionAdmin(_SessionAdmin):
             "session": session,
             "length": clock(session.duration_ms),
             "ending": self.ending(session),
+            "summary": inert(session.summary),
+            "can_evaluate": settings.VOICE.has_chat,
+            "criteria": CRITERIA,
+            "evaluations": [_evaluated(found) for found in session.evaluations.select_related("asked_by")],
             "lines": [(clock(line.started_ms), line) for line in lines(session, system=True)],
             "responses": [_answer(response) for response in session.responses.all()],
             "tool_calls": [_shown(call) for call in session.tool_calls.all().values()],
@@ -287,4 +301,19 @@ def _shown(call: Mapping[str, Any]) -> dict[str, Any]:
         **shown,
         "at": clock(call["started_ms"]),
         "took_ms": max(0, call["ended_ms"] - call["started_ms"]),
+    }
+
+
+def _evaluated(found: Evaluation) -> dict[str, Any]:
+    scores = [
+        {name: inert(value) if isinstance(value, str) else value for name, value in score.items()}
+        for score in found.scores
+    ]
+    return {
+        "at": f"{found.created_at:%Y-%m-%d %H:%M}",
+        "by": found.asked_by.get_username() if found.asked_by else "",
+        "model": inert(found.model),
+        "overall": found.overall,
+        "comment": inert(found.comment),
+        "scores": scores,
     }

@@ -174,6 +174,10 @@ class Session(models.Model):
     duration_ms = models.PositiveBigIntegerField(default=0)
     item_count = models.PositiveIntegerField(default=0)
     recording = models.CharField(max_length=255, blank=True, help_text="File, relative to the data folder.")
+    heading = models.CharField(
+        max_length=TITLE_LENGTH, blank=True, help_text="A title, written when the session was over."
+    )
+    summary = models.TextField(blank=True)
     continued_from = models.ForeignKey(
         "self",
         null=True,
@@ -192,11 +196,13 @@ class Session(models.Model):
 
     @property
     def title(self) -> str:
-        """What the user said first, cut short; the assistant's name where nothing was said.
+        """The heading; until there is one, what the user said first, cut short, or the assistant's name.
 
-        Needs ``with_first_words``; without it the title is the assistant's name.
+        Needs ``with_first_words``; without it the title is the heading or the assistant's name.
         """
-        words = " ".join(inert(getattr(self, "first_words", None) or "").split())
+        words = " ".join(inert(self.heading).split()) or " ".join(
+            inert(getattr(self, "first_words", None) or "").split()
+        )
         if not words:
             return self.assistant_name
         return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1].rstrip()}…"
@@ -353,3 +359,27 @@ class Note(models.Model):
 
     def __str__(self) -> str:
         return inert(self.text[:TITLE_LENGTH])
+
+
+class Evaluation(models.Model):
+    """How an evaluator judged a session, and by what."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="evaluations")
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    scores: models.JSONField[list[dict[str, Any]]] = models.JSONField(
+        help_text="For each criterion: criterion, score from 0 to 10, reason."
+    )
+    overall = models.PositiveSmallIntegerField()
+    comment = models.TextField(blank=True)
+    model = models.CharField(max_length=200, blank=True)
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+
+    def __str__(self) -> str:
+        return f"{self.overall} of 10"

@@ -21,7 +21,7 @@ from voiceapp.errors import VoiceAppError
 from voiceapp.records import history
 from voiceapp.records.archive import journals_ms, recordings_folder
 from voiceapp.records.entries import ItemRecord, OpenedSession, Passage, ResponseRecord, ToolCallRecord
-from voiceapp.records.models import Assistant, Item, Session
+from voiceapp.records.models import TITLE_LENGTH, Assistant, Evaluation, Item, Session
 from voiceapp.records.ownership import of_this_process
 from voiceapp.records.recording import repair as repair_recordings
 from voiceapp.records.writer import StoreFull, StoreUnavailable, Writer
@@ -186,6 +186,17 @@ def _relative(recording: Path | None) -> str:
         return ""
     data_dir = _config().data_dir
     return str(recording.relative_to(data_dir) if recording.is_relative_to(data_dir) else recording)
+
+
+async def save_summary(session_id: UUID, *, title: str, summary: str) -> None:
+    """Keep a session's title and summary; raises ``StoreUnavailable``."""
+    kept = {"heading": title.replace("\0", "")[:TITLE_LENGTH], "summary": summary.replace("\0", "")}
+    await writer().call(lambda: Session.objects.filter(id=session_id).update(**kept))
+
+
+def save_evaluation(session: Session, user_id: int, judged: dict[str, Any]) -> None:
+    """Keep an evaluation, see the table; blocks."""
+    Evaluation.objects.create(session=session, asked_by_id=user_id, **judged)
 
 
 async def load_history(session_id: UUID, user_id: int) -> list[ItemRecord]:

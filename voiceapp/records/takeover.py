@@ -11,12 +11,12 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-import msgspec
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from voiceapp.config import UpstreamKind
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import history
 from voiceapp.records.entries import OpenedSession
@@ -70,13 +70,15 @@ def _take(session_id: UUID, user_id: int, owner: str) -> OpenedSession:
         if not taken:
             raise _not_found()
         session = history.own_session(session_id, user_id)
-    assistant = session.assistant_config()
-    # Keys of MCP servers are not kept with sessions.
-    servers = session.assistant.config().mcp_servers if session.assistant else ()
+        assistant = session.assistant_config()
+        if session.assistant is not None:
+            assistant = assistant.with_secrets_of(session.assistant.config())
+        if assistant.thinking:
+            Session.objects.filter(id=session_id).update(upstream=UpstreamKind.EMBEDDED.value)
     since = timezone.now() - session.started_at
     return OpenedSession(
         session_id=session_id,
-        assistant=msgspec.structs.replace(assistant, mcp_servers=servers),
+        assistant=assistant,
         earlier=history.passages(session),
         taken_over_ms=max(1, round(since.total_seconds() * 1000)),
     )

@@ -37,10 +37,17 @@ class Line:
 
 
 def lines(session: Session, *, system: bool = False) -> list[Line]:
-    """Return a session's lines; those of the operator (role ``system``) only where ``system`` is true."""
+    """Return a session's lines; those of the operator only where ``system`` is true.
+
+    The operator's are those of the role ``system``, and the lists of what MCP servers have.
+    """
     over = session.ended_at is not None
     items: Iterable[Item] = in_order(session.items.order_by("id"))
-    return [_line(item, over) for item in items if system or item.role != "system"]
+    return [_line(item, over) for item in items if system or not _is_operators(item)]
+
+
+def _is_operators(item: Item) -> bool:
+    return item.role == "system" or item.type == "mcp_list_tools"
 
 
 def _line(item: Item, over: bool) -> Line:
@@ -77,6 +84,12 @@ def _text_of(kind: str, raw: Any) -> str:
         return ""
     if kind in ("function_call", "mcp_call"):
         return f"{raw.get('name', '')}({_plain(raw.get('arguments', ''))})"
+    if kind == "mcp_approval_request":
+        return f"{raw.get('server_label', '')}: {raw.get('name', '')}({_plain(raw.get('arguments', ''))})"
+    if kind == "mcp_approval_response":
+        return "allowed" if raw.get("approve") else "not allowed"
+    if kind == "mcp_list_tools":
+        return f"{raw.get('server_label', '')}: {', '.join(str(name) for name in raw.get('tools') or ())}"
     return _plain(raw.get("output", "")) if kind == "function_call_output" else ""
 
 

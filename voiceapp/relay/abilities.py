@@ -6,7 +6,7 @@ played, no answer is due.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 from uuid import UUID, uuid4
 
@@ -19,6 +19,7 @@ from voiceapp.config import AssistantConfig
 from voiceapp.conversation import Conversation
 from voiceapp.errors import ToolFailed, VoiceAppError
 from voiceapp.protocol import codec
+from voiceapp.protocol.events import Object
 from voiceapp.records import notes, search, store
 from voiceapp.relay.ending import Ending
 from voiceapp.relay.timers import SessionTimers
@@ -120,12 +121,14 @@ class Abilities:
         return [notice("timers_dropped", told, "warning")]
 
 
-def become(conversation: Conversation, assistant: AssistantConfig, tools: list[dict[str, object]]) -> None:
+def become(
+    conversation: Conversation, assistant: AssistantConfig, tools: list[Object], ask_first: Collection[str]
+) -> None:
     """Give a conversation another assistant, who has the word; the next connection is configured for it."""
-    conversation.assistant, conversation.tools = assistant, tools
+    conversation.assistant, conversation.tools, conversation.ask_first = assistant, tools, ask_first
     conversation.agreement = Agreement(assistant, conversation.transcription_model, tools)
     conversation.calls = CallFlow(
-        conversation.own, assistant.mcp_servers, conversation.approval_ms, conversation.ask_first
+        conversation.own, assistant.mcp_servers, conversation.approval_ms, ask_first
     )
     conversation.items.captions = assistant.transcription is not None
     conversation.owes_response = True
@@ -189,5 +192,5 @@ class _Past:
 
 
 def with_captions_of(assistant: AssistantConfig, *, captions: bool) -> AssistantConfig:
-    """Return the assistant as a service without a transcriber can run it."""
+    """Return the assistant; where no deployment transcribes, the page shows speech without words."""
     return assistant if captions else msgspec.structs.replace(assistant, transcription=None)

@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from itertools import count
 from typing import Protocol
-
-import msgspec
 
 from voiceapp import actions
 from voiceapp.actions import Action, to_browser
 from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.conversation import Conversation
-from voiceapp.errors import AudioFormatError, ToolError, VoiceAppError
+from voiceapp.errors import AudioFormatError, VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
@@ -30,7 +29,8 @@ from voiceapp.relay.legs import Legs
 from voiceapp.relay.line import Line
 from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.target import Target
-from voiceapp.tools.registry import ToolContext, failure, registry
+from voiceapp.relay.tool_runs import ToolRuns
+from voiceapp.tools.registry import registry
 
 logger = logging.getLogger(__name__)
 
@@ -74,10 +74,8 @@ class LiveSession:
         self.user_id = user_id
         self.target = target
         self.config = config
-        self.assistant: AssistantConfig = opened.assistant
-        if not target.captions:
-            # No deployment transcribes here; the page shows speech without words.
-            self.assistant = msgspec.structs.replace(self.assistant, transcription=None)
+        self.target_of: Callable[[AssistantConfig], Target] = lambda _: target
+        self.assistant = with_captions_of(opened.assistant, captions=target.captions)
         self.legs = legs or Legs(self.assistant.input_format, self.assistant.output_format)
         self.frames = 0
         self._sample_bytes = self.legs.input.sample_bytes
@@ -92,8 +90,11 @@ class LiveSession:
             self._ids,
             transcription_model=target.transcription_model,
             tools=registry.definitions(self.assistant.tools),
+            ask_first=registry.ask_first(self.assistant.tools),
             approval_ms=config.approval_s * 1000,
         )
+        self.abilities = Abilities(self, config.max_session_s * 1000)
+        self._tools = self._tools_of(self.assistant)
         self._earlier = opened.earlier
         self.conversation.items.restore(past.kept_items(opened.earlier))
         self._keep = Keeper(self.id, lambda told: self.outbox.put_text(told.text)).keep
@@ -111,7 +112,6 @@ class LiveSession:
         self._early: deque[bytes] = deque()
         self._early_ms = 0.0
         self._line = Line(self.id, target, config, self)
-        self.abilities = Abilities(self, config.max_session_s * 1000)
         self._announced = False
         self._heard_at = self._detached_at = self._flowing_at = self._loop.time()
         self._page: Page | None = None
@@ -252,8 +252,11 @@ class LiveSession:
 
     def speak_as(self, assistant: AssistantConfig) -> None:
         """Go on with another assistant, over a new connection to the service."""
+        self.target = self.target_of(assistant)
         self.assistant = with_captions_of(assistant, captions=self.target.captions)
-        become(self.conversation, self.assistant, registry.definitions(assistant.tools))
+        self._tools = self._tools_of(assistant)
+        names = assistant.tools
+        become(self.conversation, self.assistant, registry.definitions(names), registry.ask_first(names))
         self.perform([introductions.takes_over(self.assistant)])
         self._line.dial_anew(self.target)
 
@@ -371,16 +374,15 @@ class LiveSession:
                 self._keep(action)
             case actions.CallTool():
                 # A task of its own: a slow tool delays nothing but its own answer.
-                self._group.create_task(self._call_tool(action))
+                if self.ending is None:
+                    self._group.create_task(self._call_tool(action))
+
+    def _tools_of(self, assistant: AssistantConfig) -> ToolRuns:
+        doors = self.abilities.of_call
+        return ToolRuns(registry, self.id, self.user_id, assistant.tools, self.tell, doors)
 
     async def _call_tool(self, call: actions.CallTool) -> None:
-        doors = self.abilities.of_call(call.call_id)
-        context = ToolContext(self.id, self.user_id, call.call_id, doors)
-        try:
-            output = await registry.run(call.name, call.arguments, context, self.assistant.tools)
-            status = "completed"
-        except ToolError as error:
-            output, status = failure(error), "failed"
+        output, status = await self._tools.run(call)
         self._heard_at = self._loop.time()
         self.perform(self.conversation.tool_returned(call.call_id, output, status=status, now=self.now()))
 

@@ -18,7 +18,7 @@ from voiceapp.errors import VoiceAppError
 from voiceapp.records import takeover
 from voiceapp.relay.ending import Ending
 from voiceapp.relay.live import LiveSession
-from voiceapp.signals import server_stopping
+from voiceapp.signals import server_stopping, session_ended
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +76,7 @@ class Registry:
         finally:
             self._sessions.pop(session.id, None)
             self._logins.pop(session, None)
+            await session_ended.asend(type(self), session_id=session.id)
 
     def find(self, session_id: UUID, user_id: int) -> LiveSession | None:
         """Return a user's own live session that has not begun to end."""

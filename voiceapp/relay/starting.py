@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 import msgspec
 
 from voiceapp.actions import SendBrowser, to_browser
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.config import VoiceConfig
+from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.errors import VoiceAppError
 from voiceapp.protocol.events import Object
 from voiceapp.records import store, takeover
@@ -140,19 +141,29 @@ def _live(
     visitor: Visitor,
 ) -> LiveSession:
     assistant = opened.assistant
-    if assistant.thinking:
-        target = targets.thinking(
-            visitor.config,
-            visitor.own_address,
-            assistant.thinking,
-            user_id=visitor.login.user_id,
-            thread_id=str(opened.session_id),
-        )
+    address, user_id = visitor.own_address, visitor.login.user_id
+    target_of = partial(_target, target, visitor.config, address, user_id, opened.session_id)
     agreed = Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format)
-    session = LiveSession(opened, visitor.login.user_id, target, visitor.config, agreed)
+    session = LiveSession(opened, user_id, target_of(assistant), visitor.config, agreed)
+    session.target_of = target_of
     session.attach(visitor.page)
     handover.listen()
     return session
+
+
+def _target(
+    usual: targets.Target,
+    config: VoiceConfig,
+    own_address: tuple[str, int] | None,
+    user_id: int,
+    session_id: UUID,
+    assistant: AssistantConfig,
+) -> targets.Target:
+    """Return the service that runs an assistant: the embedded one where it says who thinks."""
+    if not assistant.thinking:
+        return usual
+    thread_id = str(session_id)
+    return targets.thinking(config, own_address, assistant.thinking, user_id=user_id, thread_id=thread_id)
 
 
 async def _new(start: Start, visitor: Visitor) -> LiveSession:

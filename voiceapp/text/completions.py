@@ -62,13 +62,16 @@ class RemoteCompletions:
 
     async def stream(self, body: Object) -> AsyncGenerator[Object]:
         """See ``Completions``."""
-        rest = {name: value for name, value in body.items() if name not in ("model", "messages", "stream")}
+        asked = {**body, "model": body.get("model") or self._model, "stream": True}
         try:
-            stream = await self._client.chat.completions.create(
-                model=body.get("model") or self._model,
-                messages=body.get("messages") or [],
+            # Not by the typed method: the body is the client's own, and to walk through all of its messages
+            # would take a millisecond.
+            stream = await self._client.post(
+                "/chat/completions",
+                cast_to=ChatCompletionChunk,
+                body=asked,
                 stream=True,
-                extra_body=rest,
+                stream_cls=openai.AsyncStream[ChatCompletionChunk],
             )
             async with stream:
                 async for chunk in stream:

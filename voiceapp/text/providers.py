@@ -39,17 +39,12 @@ class TextEngine:
 _engines: dict[bool, TextEngine] = {}
 
 
-def has_chat(config: VoiceConfig) -> bool:
-    """Whether the settings name a chat service."""
-    return bool(config.text_base_url or config.azure_chat_deployment)
-
-
 async def text_engine(config: VoiceConfig, *, embedded: bool = False) -> TextEngine:
     """Return the chat service that the settings name, or the built-in brain, made once in this process.
 
     ``embedded``: the brain, whatever the settings name.
     """
-    remote = has_chat(config) and not embedded
+    remote = config.has_chat and not embedded
     if remote not in _engines:
         # Made in a thread: it reads a file, and a client of a chat endpoint loads certificates.
         made = await asyncio.to_thread(_remote if remote else _embedded, config)

@@ -10,8 +10,16 @@ A function with type hints and a docstring becomes a tool::
 
 Put it into a module ``voice_tools`` of a Django app of yours, and name the tool in the assistant. Its
 description is the docstring's first paragraph, its JSON Schema comes from the signature; an argument
-annotated with ``ToolContext`` is given by the session and not by the model. Synchronous functions run in a
-thread. What a tool returns goes to the model: text as it is, anything else as JSON.
+annotated with ``ToolContext`` is given by the session and not by the model. What a tool returns goes to the
+model: text as it is, anything else as JSON.
+
+``needs_approval=True`` lets a tool run only once the user has allowed that very call.
+``progress="Looking that up…"`` is shown as soon as a call runs, and ``context.progress("…")`` what comes
+later. A tool with a side effect gives ``context.idempotency_key`` to whoever has the effect: it is the same
+if the call is repeated.
+
+Asynchronous tools are cancelled when their session ends. Synchronous ones run in threads, see
+``voiceapp.tools.threads``. That the user speaks meanwhile ends neither.
 """
 
 from __future__ import annotations
@@ -22,16 +30,16 @@ import logging
 import re
 import typing
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import msgspec
-from asgiref.sync import sync_to_async
 
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
 from voiceapp.protocol.events import Object
 from voiceapp.tools.capabilities import Capabilities
+from voiceapp.tools.threads import ToolThreads
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +47,8 @@ DEFAULT_TIMEOUT_S = 20.0
 MAX_ARGUMENT_CHARS = 100_000
 MAX_OUTPUT_CHARS = 16_000
 """Longest output that is given to the model: a few thousand tokens of its context."""
+MAX_PROGRESS_CHARS = 200
+"""Longest sentence about what a tool is doing: it stands beside the tool's name."""
 MAX_DESCRIPTION_CHARS = 1024
 """Services refuse longer ones."""
 
@@ -56,6 +66,7 @@ class ToolContext:
     session_id: UUID
     user_id: int
     call_id: str
+    tell: Callable[[str], None] = field(default=lambda _: None, repr=False, compare=False)
     capabilities: Capabilities | None = None
 
     @property
@@ -64,6 +75,15 @@ class ToolContext:
         if self.capabilities is None:
             raise ToolFailed("That can be done in a conversation only.", code="no_session")
         return self.capabilities
+
+    @property
+    def idempotency_key(self) -> str:
+        """A key of this call alone, 32 characters: the same whenever the service repeats the call."""
+        return uuid5(self.session_id, self.call_id).hex
+
+    def progress(self, text: str) -> None:
+        """Show the user what the tool is doing, in ``MAX_PROGRESS_CHARS``; from any thread."""
+        self.tell(text[:MAX_PROGRESS_CHARS])
 
 
 @dataclass(frozen=True)
@@ -77,6 +97,8 @@ class Tool:
     function: Callable[..., Any]
     arguments: type[msgspec.Struct]
     context_name: str | None
+    needs_approval: bool = False
+    progress: str = ""
 
     def definition(self) -> Object:
         """Return the tool as ``session.update`` wants it (Realtime API, ``session.tools``)."""
@@ -91,18 +113,33 @@ class Tool:
 class Registry:
     """Tools by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: ToolThreads | None = None) -> None:
         self._tools: dict[str, Tool] = {}
+        self._threads = threads or ToolThreads()
 
     def add(
-        self, function: Callable[..., Any], *, name: str = "", timeout_s: float = DEFAULT_TIMEOUT_S
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str = "",
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        needs_approval: bool = False,
+        progress: str = "",
     ) -> Tool:
         """Make a function a tool. Raises ``ValueError`` where it cannot be one."""
-        made = _make(function, name or function.__name__, timeout_s)
+        made = replace(
+            _make(function, name or function.__name__, timeout_s),
+            needs_approval=needs_approval,
+            progress=progress[:MAX_PROGRESS_CHARS],
+        )
         if made.name in self._tools:
             raise ValueError(f"there is a tool {made.name!r} already")
         self._tools[made.name] = made
         return made
+
+    def ask_first(self, names: Iterable[str]) -> set[str]:
+        """Return those of the named tools that run only once the user allows it."""
+        return {name for name in names if name in self._tools and self._tools[name].needs_approval}
 
     def names(self) -> list[str]:
         """Return all names, in order."""
@@ -123,9 +160,11 @@ class Registry:
         given = _read_arguments(found, arguments)
         if found.context_name is not None:
             given[found.context_name] = context
+        if found.progress:
+            context.progress(found.progress)
         try:
             async with asyncio.timeout(found.timeout_s):
-                result = await _call(found.function, given)
+                result = await self._call(found.function, given)
         except TimeoutError:
             raise ToolFailed(
                 f"{name} did not finish within {found.timeout_s:g} seconds.", code="timeout"
@@ -137,15 +176,32 @@ class Registry:
             raise ToolFailed(f"{name} failed ({type(error).__name__}).") from error
         return _as_text(name, result)
 
+    async def _call(self, function: Callable[..., Any], given: dict[str, Any]) -> Any:
+        if inspect.iscoroutinefunction(function):
+            return await function(**given)
+        return await self._threads.run(function, given)
+
 
 registry = Registry()
 
 
-def tool(*, name: str = "", timeout_s: float = DEFAULT_TIMEOUT_S) -> Callable[[_F], _F]:
-    """Register the decorated function as a tool; the function itself is left as it is."""
+def tool(
+    *,
+    name: str = "",
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    needs_approval: bool = False,
+    progress: str = "",
+) -> Callable[[_F], _F]:
+    """Register the decorated function as a tool; the function itself is left as it is.
+
+    ``name`` is the function's own unless it is given, ``timeout_s`` its limit in seconds; for the others see
+    the module.
+    """
 
     def register(function: _F) -> _F:
-        registry.add(function, name=name, timeout_s=timeout_s)
+        registry.add(
+            function, name=name, timeout_s=timeout_s, needs_approval=needs_approval, progress=progress
+        )
         return function
 
     return register
@@ -154,13 +210,6 @@ def tool(*, name: str = "", timeout_s: float = DEFAULT_TIMEOUT_S) -> Callable[[_
 def failure(error: ToolError) -> str:
     """Return the output that tells the model that a tool could not help."""
     return msgspec.json.encode({"error": {"code": error.code, "message": error.message}}).decode()
-
-
-async def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
-    if inspect.iscoroutinefunction(function):
-        return await function(**given)
-    # A thread of its own, as tools may use the database and take their time.
-    return await sync_to_async(function, thread_sensitive=False)(**given)
 
 
 def _read_arguments(found: Tool, arguments: str) -> dict[str, Any]:

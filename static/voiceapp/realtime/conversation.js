@@ -4,6 +4,7 @@
  * (`local.*`), and returns the next. Pure; the same events give the same page.
  */
 import { inOrder } from './order.js';
+import { callItem, serverUnavailable, toolHandlers } from './tools.js';
 
 /** @typedef {import('./events.js').ServerEvent} ServerEvent */
 /** @typedef {import('./events.js').WireItem} WireItem */
@@ -13,7 +14,7 @@ import { inOrder } from './order.js';
  *   id: string, previousId: string | null, role: 'user' | 'assistant' | 'tool', text: string,
  *   heard: string | null, cutMs: number | null, transcript: TranscriptStatus, spoken: boolean,
  *   done: boolean, cancelled: boolean, afterStopMs: number | null, afterWordMs: number | null,
- *   speaker: string, earlier: boolean,
+ *   speaker: string, earlier: boolean, tool: import('./tools.js').Tool | null,
  * }} Caption
  * `text` is all that was said or made; `heard` the part of it that was heard where it was cut, else null.
  * `speaker` is the assistant's name, `earlier` whether it was said in a session before this one.
@@ -28,8 +29,8 @@ import { inOrder } from './order.js';
  *   muted: boolean, holding: boolean, stalled: boolean, starting: string,
  *   userSpeaking: boolean, awaiting: boolean, response: string | null, playing: string | null,
  *   captions: Readonly<Record<string, Caption>>, seen: readonly string[], order: readonly string[],
- *   notices: readonly Notice[], noticeKey: number, ending: import('./events.js').Ending | null,
- *   offer: Offer | null,
+ *   approvals: readonly import('./tools.js').Approval[], notices: readonly Notice[], noticeKey: number,
+ *   ending: import('./events.js').Ending | null, offer: Offer | null,
  * }} State
  * `seen` is the order in which items became known, `order` that of the conversation.
  */
@@ -43,7 +44,7 @@ const SHOWN_NOTICES = 3;
 /** Errors that are no news to the user: races that the service and the relay settle between them. */
 const QUIET = new Set([
   'response_cancel_not_active', 'conversation_already_has_active_response', 'input_audio_buffer_commit_empty',
-  'item_truncate_invalid_item_id', 'item_retrieve_invalid_item_id',
+  'item_truncate_invalid_item_id', 'item_retrieve_invalid_item_id', 'approval_already_settled',
 ]);
 
 /** @returns {State} */
@@ -52,7 +53,7 @@ export function initialState() {
     phase: 'idle', assistant: '', slug: '', pushToTalk: false, autoReply: true, transcribes: true, upstream: '',
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
-    captions: {}, seen: [], order: [], notices: [], noticeKey: 0, ending: null, offer: null,
+    captions: {}, seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
   };
 }
 
@@ -106,7 +107,7 @@ function upsert(state, id, change) {
 function blank(id) {
   return {
     id, previousId: null, role: 'assistant', text: '', heard: null, cutMs: null, transcript: 'none', spoken: false,
-    done: false, cancelled: false, afterStopMs: null, afterWordMs: null, speaker: '', earlier: false,
+    done: false, cancelled: false, afterStopMs: null, afterWordMs: null, speaker: '', earlier: false, tool: null,
   };
 }
 
@@ -143,8 +144,7 @@ function itemSeen(state, event) {
   const done = event.type.endsWith('.done');
   if (typeof item.id !== 'string') return state;
   if (item.type === 'function_call' || item.type === 'mcp_call') {
-    const name = item.name ?? 'a tool';
-    return upsert(state, item.id, { ...linked(event), role: 'tool', text: name, done });
+    return upsert(state, item.id, { ...linked(event), ...callItem(state.captions[item.id], item) });
   }
   if (item.type !== 'message' || (item.role !== 'user' && item.role !== 'assistant')) {
     // Not shown, but others may follow it.
@@ -338,10 +338,13 @@ const HANDLERS = new Map(Object.entries({
     }
     return event.lost ? withNotice(next, 'lost', 'Some of what was said while you were away is missing here.', 'warning') : next;
   },
-  notice: (state, event) => event.code === 'upstream_starting'
-    ? { ...state, starting: event.message }
-    : withNotice(state, event.code, event.message, event.level ?? 'info'),
+  notice: (state, event) => {
+    if (event.code === 'upstream_starting') return { ...state, starting: event.message };
+    if (event.code === 'mcp_tools_unavailable') return serverUnavailable(state, event, upsert);
+    return withNotice(state, event.code, event.message, event.level ?? 'info');
+  },
   error: failed,
+  ...toolHandlers(upsert),
   'conversation.item.added': itemSeen,
   'conversation.item.done': itemSeen,
   'conversation.item.deleted': removed,
@@ -388,7 +391,7 @@ const HANDLERS = new Map(Object.entries({
   'local.socket': (state, event) => ({ ...state, phase: event.phase }),
   'local.offer': (state, event) => ({ ...state, offer: event.offer }),
   'local.over': (state, event) => ({
-    ...state, offer: null, phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
+    ...state, offer: null, approvals: [], phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
     notices: state.notices.filter((notice) => notice.message !== event.ending.detail), response: null,
     awaiting: false, userSpeaking: false, holding: false, stalled: false, microphone: 'off', starting: '',
   }),

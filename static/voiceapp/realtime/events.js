@@ -6,7 +6,7 @@
 /** @typedef {{type: string, [key: string]: unknown}} ClientEvent */
 /**
  * @typedef {{type: string, text?: string, transcript?: string | null}} Part
- * @typedef {{id: string, type: string, role?: string, status?: string, content?: Part[], name?: string}} WireItem
+ * @typedef {{id: string, type: string, role?: string, status?: string, content?: Part[], name?: string, server_label?: string}} WireItem
  */
 /**
  * @typedef {{
@@ -56,6 +56,13 @@ const NEEDED = {
   'response.output_audio_transcript.delta': { item_id: 'string', delta: 'string' },
   'response.output_audio_transcript.done': { item_id: 'string', transcript: 'string' },
   'response.output_audio.done': { item_id: 'string' },
+  'response.tool_call.started': { item_id: 'string', call_id: 'string', name: 'string' },
+  'response.tool_call.delta': { item_id: 'string', call_id: 'string', arguments_delta: 'string' },
+  'response.tool_call.completed': { item_id: 'string', call_id: 'string', name: 'string', arguments: 'string' },
+  'response.tool_call.error': { item_id: 'string', call_id: 'string', error: 'object' },
+  'tool.progress': { call_id: 'string', message: 'string' },
+  'approval.requested': { approval_request_id: 'string', name: 'string', arguments: 'string', timeout_ms: 'number' },
+  'approval.settled': { approval_request_id: 'string', outcome: 'string' },
 };
 
 /**
@@ -101,6 +108,19 @@ export function typedMessage(text) {
   return {
     type: 'conversation.item.create',
     item: { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
+  };
+}
+
+/**
+ * The user's word on a tool's call.
+ * @param {string} id the question's
+ * @param {boolean} approve
+ * @returns {ClientEvent}
+ */
+export function approvalAnswer(id, approve) {
+  return {
+    type: 'conversation.item.create',
+    item: { type: 'mcp_approval_response', approval_request_id: id, approve },
   };
 }
 

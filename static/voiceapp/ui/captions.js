@@ -1,10 +1,10 @@
 // @ts-check
 /** The captions of both sides, kept in step with the state; text goes in as text only. */
-import { seconds, splitAt, splitHeard } from './words.js';
+import { TOOL, inert, seconds, splitAt, splitHeard } from './words.js';
 
 /** @typedef {import('../realtime/conversation.js').Caption} Caption */
 /** @typedef {import('../realtime/conversation.js').State} State */
-/** @typedef {{root: HTMLElement, said: HTMLElement, meta: HTMLElement, shown: Caption | null, reached: number}} Line */
+/** @typedef {{root: HTMLElement, who: HTMLElement, said: HTMLElement, meta: HTMLElement, shown: Caption | null, reached: number}} Line */
 
 /** Distance from the end within which the log follows new text. */
 const FOLLOW_PX = 80;
@@ -33,11 +33,19 @@ export class Captions {
   }
 
   /**
+   * Whether the end is in sight, so that it is to stay so.
+   * @returns {boolean}
+   */
+  get atEnd() {
+    return this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < FOLLOW_PX;
+  }
+
+  /**
    * @param {State} state
    * @param {(caption: Caption) => number} progress how much of an item's voice was heard, 0 to 1
+   * @param {boolean} follow
    */
-  show(state, progress) {
-    const follow = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < FOLLOW_PX;
+  show(state, progress, follow) {
     const shown = state.order.filter((id) => isShown(state.captions[id]));
     for (const id of shown) {
       const caption = /** @type {Caption} */ (state.captions[id]);
@@ -69,7 +77,7 @@ export class Captions {
     const meta = document.createElement('p');
     meta.className = 'meta';
     root.append(who, said, meta);
-    const line = { root, said, meta, shown: null, reached: -1 };
+    const line = { root, who, said, meta, shown: null, reached: -1 };
     this.lines.set(caption.id, line);
     return line;
   }
@@ -91,13 +99,17 @@ export class Captions {
       const [spoken, coming] = splitAt(text, reached);
       line.said.replaceChildren(spoken, ...(coming ? [element('span', 'coming', coming)] : []));
     } else if (text) {
-      line.said.replaceChildren(text);
+      line.said.replaceChildren(caption.role === 'tool' ? inert(text) : text);
     } else if (caption.transcript === 'failed') {
       line.said.replaceChildren(element('span', 'aside', 'Spoken, not transcribed'));
     } else {
       line.said.replaceChildren(dots());
     }
     line.root.dataset.transcript = caption.transcript;
+    if (caption.tool) {
+      line.root.dataset.tool = caption.tool.state;
+      line.who.textContent = toolTitle(caption.tool);
+    }
     const meta = metaOf(caption);
     line.meta.textContent = meta;
     line.meta.hidden = !meta;
@@ -126,7 +138,8 @@ export class Captions {
     if (caption.earlier || this.told.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
     if (caption.transcript === 'pending' || (caption.role === 'user' && !caption.spoken)) return;
     this.told.add(caption.id);
-    if (caption.transcript === 'failed') this.announce('What you said was not transcribed.');
+    if (caption.tool) this.announce(`${toolTitle(caption.tool)} ${inert(caption.text)}: ${metaOf(caption)}`);
+    else if (caption.transcript === 'failed') this.announce('What you said was not transcribed.');
     else if (caption.text && caption.role === 'user') this.announce(`You said: ${caption.text}`);
     else if (caption.text && caption.role === 'assistant') this.announce(`${assistant}: ${caption.text}`);
   }
@@ -149,7 +162,11 @@ function isShown(caption) {
  */
 function metaOf(caption) {
   const parts = caption.earlier ? ['earlier'] : [];
-  if (caption.role === 'tool') return caption.done ? 'used' : 'running…';
+  if (caption.tool) {
+    const { state, note } = caption.tool;
+    return state === 'running' && note ? inert(note) : note ? `${TOOL[state]}: ${inert(note)}` : TOOL[state];
+  }
+  if (caption.role === 'tool') return parts.join();
   if (caption.role === 'user' && caption.text && caption.transcript === 'failed') parts.push('not transcribed to the end');
   if (caption.heard !== null || caption.cutMs !== null) {
     parts.push(caption.cutMs === null ? 'interrupted' : `interrupted after ${seconds(caption.cutMs)}`);
@@ -159,6 +176,15 @@ function metaOf(caption) {
     parts.push(`answered in ${seconds(caption.afterStopMs)}${word}`);
   }
   return parts.join(' · ');
+}
+
+/**
+ * @param {import('../realtime/tools.js').Tool} tool
+ * @returns {string}
+ */
+function toolTitle(tool) {
+  if (tool.state === 'unavailable') return 'Server';
+  return tool.server ? `Tool of ${inert(tool.server)}` : 'Tool';
 }
 
 /**

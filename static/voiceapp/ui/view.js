@@ -1,6 +1,7 @@
 // @ts-check
 /** Puts the state on the page. */
 import { status } from '../realtime/conversation.js';
+import { Approvals } from './approvals.js';
 import { Captions } from './captions.js';
 import { Rings, loudness } from './rings.js';
 import { PROBLEMS, STATUS } from './words.js';
@@ -9,7 +10,7 @@ import { PROBLEMS, STATUS } from './words.js';
 /** @typedef {import('../realtime/conversation.js').Status} Status */
 /**
  * @typedef {{
- *   onRetryMicrophone: () => void, onDismiss: (key: number) => void,
+ *   onRetryMicrophone: () => void, onDismiss: (key: number) => void, onAnswer: (id: string, approve: boolean) => void,
  *   onAcceptOffer: () => void, onDeclineOffer: () => void,
  * }} ViewCallbacks
  */
@@ -52,6 +53,9 @@ export class View {
     this.hint = find('hint', HTMLElement);
     this.rings = new Rings(find('rings', HTMLCanvasElement));
     this.captions = new Captions(this.log, (text) => this.say(text));
+    this.approvals = new Approvals(find('approvals', HTMLElement), callbacks.onAnswer, (text) => {
+      this.alert.textContent = text;
+    });
     /** @type {Status | null} */
     this.shown = null;
     this.cardKey = '';
@@ -65,13 +69,16 @@ export class View {
   show(state, progress) {
     const now = status(state);
     const inCall = IN_CALL.has(state.phase);
+    // Before the cards take their room, or give it back.
+    const follow = this.captions.atEnd;
     this.#showStatus(state, now);
     this.#showControls(state, now, inCall);
     this.#showCards(state);
+    this.approvals.show(state.approvals, () => find('message', HTMLTextAreaElement).focus());
     const spoken = state.order.length > 0 || inCall;
     this.welcome.hidden = spoken;
     this.log.hidden = !spoken;
-    this.captions.show(state, progress);
+    this.captions.show(state, progress, follow);
     this.expectant.hidden = !spoken || this.captions.lines.size > 0;
   }
 

@@ -107,3 +107,70 @@ export function splitAt(text, progress) {
   const cut = end < 0 ? text.length : place + end;
   return [text.slice(0, cut), text.slice(cut)];
 }
+
+/** Characters that are not seen, or that act on their surroundings; a line break stays. */
+const UNSEEN = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb]|\p{Cs}/gu;
+
+/**
+ * Text in which nothing is hidden and nothing acts: what stands there is what would be sent.
+ * @param {string} text
+ * @returns {string}
+ */
+export function inert(text) {
+  return text.replace(UNSEEN, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/**
+ * JSON laid out to be read, empty where it holds nothing. The text's own tokens are kept as they are: numbers that
+ * JavaScript would round and names that stand there twice are shown as they would be sent.
+ * @param {string} text
+ * @returns {string}
+ */
+export function prettyArguments(text) {
+  try {
+    JSON.parse(text || '{}');
+  } catch {
+    return inert(text);
+  }
+  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs) ?? [];
+  let depth = 0;
+  let out = '';
+  tokens.forEach((token, place) => {
+    const next = tokens[place + 1];
+    const line = `\n${'  '.repeat(Math.max(0, depth + (next === '}' || next === ']' ? -1 : 0)))}`;
+    if (token === '{' || token === '[') {
+      depth += 1;
+      out += next === '}' || next === ']' ? token : `${token}\n${'  '.repeat(depth)}`;
+    } else if (token === '}' || token === ']') {
+      depth -= 1;
+      out += token;
+      if (next === '}' || next === ']') out += `\n${'  '.repeat(Math.max(0, depth - 1))}`;
+    } else if (token === ',') {
+      out += `,\n${'  '.repeat(depth)}`;
+    } else if (token === ':') {
+      out += ': ';
+    } else {
+      out += inert(token);
+      if (next === '}' || next === ']') out += line;
+    }
+  });
+  return out === '{}' ? '' : out;
+}
+
+/**
+ * The time that is left for an answer.
+ * @param {number} ms
+ * @returns {string}
+ */
+export function leftInWords(ms) {
+  const left = Math.max(0, Math.ceil(ms / 1000));
+  if (!left) return 'The time is up.';
+  const shown = left < 60 ? `${left} s` : `${Math.floor(left / 60)}:${String(left % 60).padStart(2, '0')} min`;
+  return `Waits for you: ${shown}`;
+}
+
+/** How a tool's call goes. @type {Readonly<Record<import('../realtime/tools.js').Tool['state'], string>>} */
+export const TOOL = {
+  made: '', running: 'running…', waiting: 'waits for you', done: 'done', failed: 'failed', denied: 'not allowed',
+  unavailable: 'tools not available',
+};

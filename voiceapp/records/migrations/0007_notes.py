@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("records", "0005_thinking"),
+        ("records", "0006_reviews"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,171 @@
+"""The work on one operation: its request goes to the text engine, what comes back becomes events."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Any, Final, Protocol
+
+from voiceapp.errors import LocalProtocolError, RemoteProtocolError, TextEngineError
+from voiceapp.nnrp import profile
+from voiceapp.nnrp.data_layouts import Status
+from voiceapp.nnrp.operations import Operation
+from voiceapp.nnrp.profile import ProfileError
+from voiceapp.nnrp.replies import Reply
+from voiceapp.protocol.events import Object
+from voiceapp.protocol.tool_calls import ToolCallFault
+from voiceapp.records.tokens import QuotaExceeded, TokenHolder
+from voiceapp.text.completions import Completions
+from voiceapp.text.provider import text_tokens
+
+logger = logging.getLogger(__name__)
+
+OPERATION_S: Final = 300.0
+"""Longest operation that asks for no time-out of its own."""
+
+_ENGINE_OVERLOAD: Final = frozenset({"rate_limit_exceeded"})
+_ENGINE_TIMEOUT: Final = frozenset({"text_engine_timeout"})
+
+Tell = Callable[[Object], Awaitable[None]]
+"""Sends a partial event; waits where the client reads too slowly."""
+
+
+class Backing(Protocol):
+    """What stands behind ``/nnrp``: who may come in, who answers, and who pays."""
+
+    async def admit(self, scope: dict[str, Any]) -> TokenHolder | None:
+        """Return whose token a connection brings."""
+
+    async def engine(self, holder: TokenHolder, body: Object) -> Completions:
+        """Return who answers a request; raise ``TextEngineError`` where nobody does."""
+
+    async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
+        """Keep what a request used."""
+
+
+class Work:
+    """One operation under way: ``run`` answers it, ``settle`` charges for it."""
+
+    def __init__(self, operation: Operation, backing: Backing, holder: TokenHolder, tell: Tell) -> None:
+        self._operation = operation
+        self._request = operation.request
+        self._backing = backing
+        self._holder = holder
+        self._tell = tell
+        scope = f"{operation.header.session_id}_{operation.operation_id}"
+        self._reply = Reply(
+            scope, with_usage=self._request.usage_wanted, with_chunks=self._request.diagnostics
+        )
+        self._limit: asyncio.Timeout | None = None
+        self._started = asyncio.get_running_loop().time()
+        self._asked = False
+        self._emitted = 0
+
+    async def run(self) -> tuple[Status, Object]:
+        """Answer the operation; return its terminal event and the status that goes with it."""
+        try:
+            async with asyncio.timeout(None) as self._limit:
+                self.reschedule()
+                return await self._answer()
+        except TimeoutError:
+            error = ProfileError("The request took too long.", code="request_timeout", kind="timeout_error")
+        except ProfileError as found:
+            error = found
+        except (RemoteProtocolError, TextEngineError, QuotaExceeded) as found:
+            error = _explain(found)
+        except LocalProtocolError:
+            logger.exception("operation %d: its reply broke the protocol", self._operation.operation_id)
+            error = ProfileError("The reply could not be sent.", code="backend_error", kind="server_error")
+        except Exception:
+            logger.exception("operation %d failed", self._operation.operation_id)
+            error = ProfileError("The server failed.", code="backend_error", kind="server_error")
+        await self._give_up(ToolCallFault(type=error.kind, code=error.code, message=error.message))
+        return error.status, error.event
+
+    def reschedule(self) -> None:
+        """Set the time-out anew, from what the request asks for and the operation's deadline."""
+        if self._limit is None or self._limit.expired():
+            return
+        asked = self._request.timeout_ms / 1000 or OPERATION_S
+        deadline = self._operation.deadline_unix_ms
+        left = deadline / 1000 - time.time() if deadline else asked
+        now = asyncio.get_running_loop().time()
+        self._limit.reschedule(min(self._started + asked, now + max(left, 0.0)))
+
+    async def settle(self) -> None:
+        """Let the token's holder pay for what was used, whatever became of the operation."""
+        if not self._asked:
+            return
+        tokens_in, tokens_out = self._reply.counted()
+        if not tokens_in and not tokens_out:
+            messages = self._request.body["messages"]
+            tokens_in = sum(text_tokens(str(message.get("content"))) for message in messages)
+            tokens_out = text_tokens(self._reply.said)
+        await self._backing.charge(self._holder, tokens_in, tokens_out)
+
+    async def _answer(self) -> tuple[Status, Object]:
+        with self._holder.request():
+            engine = await self._backing.engine(self._holder, self._request.body)
+            if self._request.diagnostics:
+                told = {
+                    "operation": profile.OPERATION,
+                    "request_id": self._request.request_id,
+                    "model": self._request.body["model"],
+                    "provider": engine.provider,
+                }
+                await self._tell(profile.diagnostics_event(told))
+            self._asked = True
+            enough = False
+            async with aclosing(engine.stream(_body(self._request.body))) as chunks:
+                async for chunk in chunks:
+                    enough = await self._pass_on(self._reply.feed(chunk))
+                    if enough:
+                        break
+            if enough or await self._pass_on(self._reply.finish()):
+                return await self._cancelled()
+        return Status.OK, profile.completed_event(self._reply.body())
+
+    async def _pass_on(self, events: list[Object]) -> bool:
+        """Send partial events; return whether the client has as many as it wants."""
+        for event in events if self._request.streaming else ():
+            await self._tell(event)
+            self._emitted += 1
+            if self._emitted == self._request.cancel_after_events:
+                return True
+        return False
+
+    async def _cancelled(self) -> tuple[Status, Object]:
+        message = "The operation was cancelled after as many events as its request allows."
+        await self._give_up(ToolCallFault(type="cancelled", code="cancel_after_events", message=message))
+        return Status.CANCELLED, profile.cancelled_event("cancel_after_events")
+
+    async def _give_up(self, fault: ToolCallFault) -> None:
+        """End the tool calls that the client has seen start."""
+        for event in self._reply.abort(fault):
+            if self._request.streaming:
+                await self._tell(event)
+
+
+def _body(body: Object) -> Object:
+    """Return the request as the engine gets it: streamed, and counted for whoever pays."""
+    options = body.get("stream_options") or {}
+    return {**body, "stream": True, "stream_options": {**options, "include_usage": True}}
+
+
+def _explain(error: RemoteProtocolError | TextEngineError | QuotaExceeded) -> ProfileError:
+    """Return what a client is told of a failure behind this server."""
+    match error:
+        case QuotaExceeded():
+            return ProfileError(error.message, code="backend_overload", kind="rate_limit_error")
+        case TextEngineError(code=code) if code in _ENGINE_OVERLOAD:
+            return ProfileError(error.message, code="backend_overload", kind="rate_limit_error")
+        case TextEngineError(code=code) if code in _ENGINE_TIMEOUT:
+            return ProfileError(error.message, code="request_timeout", kind="timeout_error")
+        case TextEngineError(param=param, code=code) if param or code == "invalid_request":
+            return ProfileError(error.message, code="invalid_body")
+        case RemoteProtocolError(code="missing_terminal_event"):
+            return ProfileError(error.message, code="missing_terminal_event", kind="server_error")
+    return ProfileError(error.message, code="backend_error", kind="server_error")

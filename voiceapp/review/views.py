@@ -1,0 +1,47 @@
+"""The evaluator's button on the admin's page of a session."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from uuid import UUID
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.admin.views.decorators import staff_member_required
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from voiceapp.errors import TextEngineError
+from voiceapp.records import store
+from voiceapp.records.models import Session
+from voiceapp.review import evaluation
+from voiceapp.review.evaluation import Judgement
+from voiceapp.review.transcript import Said, said_in
+from voiceapp.text import providers
+
+
+@require_POST
+@staff_member_required
+def evaluate(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Judge a session by the form's ``criteria`` and keep the judgement, or tell what went wrong."""
+    user = request.user
+    if not isinstance(user, User) or not user.has_perm("records.view_session"):
+        raise PermissionDenied
+    session = Session.objects.filter(id=session_id).first()
+    if session is None:
+        raise Http404
+    try:
+        criteria = evaluation.read_criteria(request.POST.get("criteria", ""))
+        judged = async_to_sync(_judge)(said_in(session), criteria)
+        store.save_evaluation(session, user.pk, asdict(judged))
+    except TextEngineError as error:
+        messages.error(request, error.message)
+    return redirect("admin:records_session_change", session_id)
+
+
+async def _judge(said: list[Said], criteria: list[str]) -> Judgement:
+    return await evaluation.judge(said, criteria, await providers.completions(settings.VOICE))

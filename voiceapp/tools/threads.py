@@ -1,0 +1,80 @@
+"""Threads in which synchronous tools run: one for each call, and never more than a bound.
+
+A thread cannot be stopped from outside, so a tool that is over its time limit keeps its thread until it
+returns. Such threads count: once ``MAX_THREADS`` are taken, further calls fail at once instead of waiting
+behind tools that may never end. They are daemons, so that none of them keeps the process from ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from django.db import close_old_connections
+
+from voiceapp.errors import ToolFailed
+
+MAX_THREADS = 32
+"""Synchronous tools that may run at once in one process; each may hold a database connection."""
+
+
+class ToolThreads:
+    """Counts the threads of one process's tools."""
+
+    def __init__(self, most: int = MAX_THREADS) -> None:
+        self._most = most
+        self._guard = threading.Lock()
+        self._running = 0
+
+    @property
+    def running(self) -> int:
+        """How many threads are taken, those of tools that were given up among them."""
+        return self._running
+
+    async def run(self, function: Callable[..., Any], given: dict[str, Any]) -> Any:
+        """Call a function in a thread of its own and return what it returns, or raise what it raises.
+
+        Raises ``ToolFailed`` with the code ``tools_busy`` where no thread is free.
+        """
+        with self._guard:
+            if self._running >= self._most:
+                raise ToolFailed("Too many tools are running. Try again in a moment.", code="tools_busy")
+            self._running += 1
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            result, error = None, None
+            try:
+                result = context.run(function, **given)
+            except Exception as raised:
+                error = raised
+            except BaseException as raised:
+                # What would end the process shall end the call.
+                error = RuntimeError(type(raised).__name__)
+            finally:
+                close_old_connections()
+                with self._guard:
+                    self._running -= 1
+            try:
+                loop.call_soon_threadsafe(_settle, future, result, error)
+            except RuntimeError:
+                # The loop is gone, and with it whoever waited.
+                return
+
+        threading.Thread(target=work, name=f"tool {function.__name__}", daemon=True).start()
+        return await future
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        # A future does not take this one.
+        future.set_exception(RuntimeError("StopIteration") if isinstance(error, StopIteration) else error)

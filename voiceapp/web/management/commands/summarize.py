@@ -1,0 +1,47 @@
+"""``manage.py summarize``: titles and summaries for sessions that have none."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import ArgumentParser
+from typing import Any
+from uuid import UUID
+
+from django.core.management import BaseCommand, CommandError
+
+from voiceapp.errors import VoiceAppError
+from voiceapp.records import store
+from voiceapp.records.models import Session
+from voiceapp.review.summaries import write_summary
+from voiceapp.text import providers
+
+
+class Command(BaseCommand):
+    """Summarise what is over and was not summarised."""
+
+    help = "Write a title and a summary for each session that is over and has none."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--all", action="store_true", help="Write those anew that there are already.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write them; stops with ``CommandError`` at the first that fails."""
+        wanted = Session.objects.filter(ended_at__isnull=False, item_count__gt=0).order_by("started_at")
+        if not options["all"]:
+            wanted = wanted.filter(heading="")
+        ids = list(wanted.values_list("id", flat=True))
+        try:
+            asyncio.run(_write(ids))
+        except VoiceAppError as error:
+            raise CommandError(error.message) from None
+        self.stdout.write(f"Summarised {len(ids)} session(s).")
+
+
+async def _write(ids: list[UUID]) -> None:
+    try:
+        for session_id in ids:
+            await write_summary(session_id)
+    finally:
+        await providers.aclose()
+        await store.writer().aclose()
