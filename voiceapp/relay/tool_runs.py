@@ -13,6 +13,7 @@ from voiceapp.conversation import Conversation
 from voiceapp.errors import ToolError
 from voiceapp.mcp_calls import no_tools
 from voiceapp.mcp_servers import McpServer
+from voiceapp.tools.capabilities import Capabilities
 from voiceapp.tools.mcp import McpHost
 from voiceapp.tools.mcp_client import McpClient
 from voiceapp.tools.registry import Registry, ToolContext, failure
@@ -65,7 +66,10 @@ class Progress:
 
 
 class ToolRuns:
-    """The tools of one session: those of the registry that its assistant names, and its MCP servers'."""
+    """The tools of one session: those of the registry that its assistant names, and its MCP servers'.
+
+    ``doors`` gives what the session lets a call do, by the call's id.
+    """
 
     def __init__(
         self,
@@ -75,7 +79,9 @@ class ToolRuns:
         assistant: AssistantConfig,
         config: VoiceConfig,
         show: Callable[[SendBrowser], None],
+        doors: Callable[[str], Capabilities] | None = None,
     ) -> None:
+        self._doors = doors
         self._registry = registry
         self._session_id = session_id
         self._user_id = user_id
@@ -104,7 +110,8 @@ class ToolRuns:
     async def run(self, call: CallTool) -> tuple[str, str]:
         """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised."""
         progress = Progress(call.call_id, self._show)
-        context = ToolContext(self._session_id, self._user_id, call.call_id, progress.tell)
+        doors = self._doors(call.call_id) if self._doors else None
+        context = ToolContext(self._session_id, self._user_id, call.call_id, progress.tell, doors)
         try:
             if self._host.has(call.name):
                 return await self._host.run(call.name, call.arguments), "completed"

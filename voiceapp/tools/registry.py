@@ -38,6 +38,7 @@ import msgspec
 
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
 from voiceapp.protocol.events import Object
+from voiceapp.tools.capabilities import Capabilities
 from voiceapp.tools.threads import ToolThreads
 
 logger = logging.getLogger(__name__)
@@ -57,12 +58,23 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class ToolContext:
-    """Who asks: a tool acts for this user, in this session."""
+    """Who asks: a tool acts for this user, in this session.
+
+    ``capabilities`` is what the session lets its tools do; ``None`` outside of a live session.
+    """
 
     session_id: UUID
     user_id: int
     call_id: str
     tell: Callable[[str], None] = field(default=lambda _: None, repr=False, compare=False)
+    capabilities: Capabilities | None = None
+
+    @property
+    def session(self) -> Capabilities:
+        """What the live session lets its tools do. Raises ``ToolFailed`` (``no_session``) outside of one."""
+        if self.capabilities is None:
+            raise ToolFailed("That can be done in a conversation only.", code="no_session")
+        return self.capabilities
 
     @property
     def idempotency_key(self) -> str:
