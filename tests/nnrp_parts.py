@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from functools import cache
 from typing import Any
 
 import openai
@@ -143,16 +144,19 @@ def _subset(wanted: Any, found: Any) -> bool:
     return bool(wanted == found)
 
 
-_CONTRACT = ToolCalls()
-_TERMINAL = set(_CONTRACT.document["wireMapping"]["terminalResult"]["terminalProfileEvents"])
+@cache
+def _contract() -> ToolCalls:
+    return ToolCalls()
 
 
 def check_events(events: list[Object]) -> None:
     """Raise where an operation's events break the contract: its shapes, and one terminal event at the end."""
+    contract = _contract()
     for event in events:
-        if event["type"] in _CONTRACT.schemas:
-            _CONTRACT.check(event)
-    assert [event["type"] in _TERMINAL for event in events] == [False] * (len(events) - 1) + [True]
+        if event["type"] in contract.schemas:
+            contract.check(event)
+    terminal = contract.document["wireMapping"]["terminalResult"]["terminalProfileEvents"]
+    assert [event["type"] in terminal for event in events] == [False] * (len(events) - 1) + [True]
 
 
 # -- an independent client ------------------------------------------------------------------------------
