@@ -654,7 +654,9 @@ def test_the_limits_in_the_readme_are_those_in_force() -> None:
             f"{operations.MAX_OPERATIONS} / {operations.MAX_SESSION_OPERATIONS}"
         ),
         "wait of an operation whose token has as many requests under way as it may": f"{work.QUEUE_S:g} s",
-        "body of a packet": f"{wire.MAX_BODY_BYTES // 1024**2} MiB",
+        "body of a submit / of any packet": (
+            f"{profile.MAX_REQUEST_BYTES // 1024**2} MiB / {wire.MAX_BODY_BYTES // 1024**2} MiB"
+        ),
         "text of one answer": f"{MAX_REPLY_CHARS:,} characters",
         "longest `timeout_ms` / time of an operation that has none": (
             f"{profile.MAX_TIMEOUT_MS // 1000} s / {OPERATION_S:g} s"
