@@ -35,7 +35,7 @@ async def begun(user: User, **changes: Any) -> UUID:
 
 async def refused(session_id: UUID, user: User, owner: str) -> bool:
     try:
-        await takeover.take(session_id, user.pk, owner, "embedded")
+        await takeover.take(session_id, user.pk, owner)
     except VoiceAppError as error:
         return error.code == "session_not_found"
     return False
@@ -44,11 +44,11 @@ async def refused(session_id: UUID, user: User, owner: str) -> bool:
 async def test_a_session_goes_on_where_it_was_taken(user: User) -> None:
     session_id = await begun(user, started_at=timezone.now() - timedelta(seconds=5))
     assert await takeover.owner_of(session_id, user.pk) == (OTHER, False)
-    opened = await takeover.take(session_id, user.pk, OTHER, "azure-ga")
+    opened = await takeover.take(session_id, user.pk, OTHER)
     assert [item.generated_text for item in opened.earlier[-1].items] == ["Hi."]
     assert 5_000 <= (opened.taken_over_ms or 0) < 15_000
     row = await Session.objects.aget(id=session_id)
-    assert (row.process, row.upstream, row.ended_at) == (takeover.own_name(), "azure-ga", None)
+    assert (row.process, row.ended_at) == (takeover.own_name(), None)
 
 
 async def test_only_the_first_gets_it(user: User) -> None:
@@ -99,7 +99,7 @@ async def test_a_process_that_lost_a_session_neither_ends_it_nor_thinks_it_its_o
 
 async def test_the_recording_of_the_first_process_stays_where_the_second_makes_none(user: User) -> None:
     session_id = await begun(user, recording="recordings/x.flac")
-    await takeover.take(session_id, user.pk, OTHER, "embedded")
+    await takeover.take(session_id, user.pk, OTHER)
     await store.close_session(session_id, reason="hung_up", expected=True, duration_ms=1)
     row = await Session.objects.aget(id=session_id)
     assert (row.end_reason, row.recording) == ("hung_up", "recordings/x.flac")
@@ -114,7 +114,7 @@ async def test_secrets_that_are_not_kept_come_from_the_assistant(user: User) -> 
     await Session.objects.filter(id=opened.session_id).aupdate(process=OTHER)
     assistant.mcp_servers = [secret]
     await assistant.asave()
-    again = await takeover.take(opened.session_id, user.pk, OTHER, "embedded")
+    again = await takeover.take(opened.session_id, user.pk, OTHER)
     assert [(s.server_label, s.server_url, s.authorization) for s in again.assistant.mcp_servers] == [
         ("docs", address, "s")
     ]

@@ -27,6 +27,8 @@ class FunctionCalls:
     pending: dict[str, PendingCall] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)
     follow_up_due: bool = False
+    silent: set[str] = field(default_factory=set)
+    """Calls after whose outputs the model is not asked to go on."""
 
     def made(self, call: PendingCall) -> CallTool | None:
         """Take a call whose arguments are complete; ``None`` where it was seen before."""
@@ -41,7 +43,7 @@ class FunctionCalls:
         if call is None:
             return None
         self.answered.add(call_id)
-        self.follow_up_due = True
+        self.follow_up_due |= call_id not in self.silent
         return SaveToolCall(
             call_id,
             call.item_id,

@@ -151,11 +151,11 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def _rebuild(item: KeptItem, pairs: set[str]) -> Object | None:
-    if item.type == "message" and item.role in ("user", "assistant"):
+    if item.type == "message" and item.role in ("user", "assistant", "system"):
         text = item.generated_text if item.heard_text is None else item.heard_text
         if not text.strip():
             return None
-        kind = "input_text" if item.role == "user" else "output_text"
+        kind = "output_text" if item.role == "assistant" else "input_text"
         return {"type": "message", "role": item.role, "content": [{"type": kind, "text": text}]}
     if item.type == "function_call" and item.call_id in pairs:
         return {

@@ -36,6 +36,13 @@ function socketUrl() {
 
 /** Draw the state. */
 function show() {
+  const { slug, offer } = call.state;
+  // Another assistant may have been handed the call.
+  if (call.active && slug && slug !== current.slug && !offer && config.assistants.some((one) => one.slug === slug)) {
+    picker.value = slug;
+    showVoices();
+    current = { slug, voice: voicePicker.value };
+  }
   picker.disabled = voicePicker.disabled = call.active && call.state.phase !== 'live';
   view.show(call.state, (caption) => call.player?.progress(caption.id) ?? (caption.done || !call.active ? 1 : 0));
 }

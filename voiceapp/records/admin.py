@@ -16,7 +16,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
-from voiceapp.records import token_admin  # noqa: F401 - registers its pages
+from voiceapp.records import (
+    note_admin,  # noqa: F401 - registers its page
+    token_admin,  # noqa: F401 - registers its pages
+)
 from voiceapp.records.clock import clock
 from voiceapp.records.inert import inert
 from voiceapp.records.models import Assistant, Evaluation, Response, Session

@@ -347,6 +347,20 @@ class TokenUsage(models.Model):
         return f"{self.token} on {self.day}"
 
 
+class Note(models.Model):
+    """Something that a user asked to be kept."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="voice_notes")
+    text = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return inert(self.text[:TITLE_LENGTH])
+
+
 class Evaluation(models.Model):
     """How an evaluator judged a session, and by what."""
 

@@ -14,6 +14,12 @@ INSTRUCTIONS = (
     "interrupts you, drop what you were saying and listen."
 )
 
+TOOLS = (
+    "calculate", "current_time", "set_timer", "list_timers", "cancel_timer", "take_note", "list_notes",
+    "search_conversations", "hand_over", "hang_up",
+)  # fmt: skip
+"""All that come along but the one that deletes."""
+
 
 def seed_assistant(*, using: str, apps: Any = installed_apps, **kwargs: Any) -> None:
     """Make the general assistant where a migrated database holds none.
@@ -31,5 +37,5 @@ def seed_assistant(*, using: str, apps: Any = installed_apps, **kwargs: Any) -> 
             instructions=INSTRUCTIONS,
             turn_detection={"type": "server_vad", "create_response": True, "interrupt_response": True},
             transcription={},
-            tools=["calculate", "current_time"],
+            tools=list(TOOLS),
         )

@@ -247,3 +247,19 @@ def _ending(started_at: datetime, reason: str, duration_ms: int) -> dict[str, An
 def assistants_offered() -> list[AssistantConfig]:
     """Return the assistants that the page offers, in their order; blocks."""
     return [assistant.config() for assistant in Assistant.objects.filter(enabled=True)]
+
+
+async def assistants_on_offer() -> list[AssistantConfig]:
+    """Return what ``assistants_offered`` does, without blocking."""
+    return await writer().call(assistants_offered)
+
+
+async def change_assistant(session_id: UUID, config: AssistantConfig) -> None:
+    """Let a session go on with another assistant; the tool's call tells when that was."""
+    values = {"configuration": msgspec.to_builtins(config.without_secrets())}
+    await writer().call(lambda: _change_assistant(session_id, config.slug, values))
+
+
+def _change_assistant(session_id: UUID, slug: str, values: dict[str, Any]) -> None:
+    assistant = Assistant.objects.filter(slug=slug).first()
+    Session.objects.filter(id=session_id, ended_at=None).update(assistant=assistant, **values)

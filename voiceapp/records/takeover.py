@@ -53,19 +53,19 @@ def _owner(session_id: UUID, user_id: int, over: bool) -> tuple[str, bool]:
     return "", True
 
 
-async def take(session_id: UUID, user_id: int, owner: str, upstream: str) -> OpenedSession:
+async def take(session_id: UUID, user_id: int, owner: str) -> OpenedSession:
     """Make a session this process's own, if it still is ``owner``'s or was let go, and open it again.
 
     Raises ``VoiceAppError`` with the code ``session_not_found`` where it is neither.
     """
-    return await writer().call(lambda: _take(session_id, user_id, owner, upstream))
+    return await writer().call(lambda: _take(session_id, user_id, owner))
 
 
-def _take(session_id: UUID, user_id: int, owner: str, upstream: str) -> OpenedSession:
+def _take(session_id: UUID, user_id: int, owner: str) -> OpenedSession:
     with transaction.atomic():
         free = Q(ended_at=None, process=owner) | _let_go()
         taken = Session.objects.filter(free, id=session_id, user_id=user_id).update(
-            process=own_name(), ended_at=None, end_reason="", expected=None, upstream=upstream
+            process=own_name(), ended_at=None, end_reason="", expected=None
         )
         if not taken:
             raise _not_found()

@@ -11,6 +11,7 @@ class Ending(Enum):
     HUNG_UP = ("hung_up", 4000, "The conversation has ended.")
     CONTINUED = ("continued", 4000, "The conversation goes on in a new session.")
     MOVED = ("moved", 4017, "The conversation goes on elsewhere.")
+    BY_ASSISTANT = ("ended_by_assistant", 4000, "The assistant has hung up.")
     PAGE_GONE = ("page_gone", 4000, "The page did not come back.")
     IDLE = ("idle", 4008, "Nothing was said for a long time, so the conversation has ended.")
     CAP = ("max_duration", 4013, "The conversation reached its longest duration.")

@@ -31,10 +31,15 @@ _ENDINGS = {ending.reason: ending for ending in (Ending.MOVED, Ending.CONTINUED)
 
 @dataclass(frozen=True)
 class Released:
-    """What another process says of a session that it let go: the last message's number, the frames it got."""
+    """What another process says of a session that it let go.
+
+    ``seq`` is the last message's number, ``frames`` how many it got of the microphone, ``timers`` what
+    ``SessionTimers.left`` says.
+    """
 
     seq: int
     frames: int
+    timers: list[tuple[str, float, float]]
 
 
 class Handover:
@@ -99,7 +104,8 @@ class Handover:
             waiting = self._answers.get(message["ask"])
             if waiting is not None and not waiting.done():
                 found = message["found"]
-                waiting.set_result(Released(message["seq"], message["frames"]) if found else None)
+                released = Released(message["seq"], message["frames"], message["timers"])
+                waiting.set_result(released if found else None)
         elif message["type"] == "session.release":
             task = asyncio.get_running_loop().create_task(self._release(layer, message))
             self._tasks.add(task)
@@ -114,6 +120,7 @@ class Handover:
             "found": session is not None,
             "seq": session.last_seq if session else 0,
             "frames": session.frames if session else 0,
+            "timers": session.abilities.timers.left() if session else [],
         }
         try:
             await layer.group_send(_group(message["reply"]), answer)

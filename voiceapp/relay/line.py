@@ -56,7 +56,7 @@ class Line:
         self._timeout_s = config.connect_timeout_s
         self._owner = owner
         self._upstream: Upstream | None = None
-        self._lost: asyncio.Future[UpstreamError]
+        self._lost: asyncio.Future[UpstreamError | None]
 
     def send(self, fields: Object) -> None:
         """Send a client event; without a connection there is nobody who could want it."""
@@ -67,6 +67,12 @@ class Line:
         """Append samples to the service's input buffer."""
         if self._upstream is not None:
             self._upstream.send_audio(samples)
+
+    def dial_anew(self, target: Target) -> None:
+        """Leave the present connection for a new one to ``target``, as the session was set up anew."""
+        self._target = target
+        if not self._lost.done():
+            self._lost.set_result(None)
 
     async def aclose(self) -> None:
         """Close the connection, if there is one."""
@@ -79,7 +85,10 @@ class Line:
         while True:
             try:
                 await self._dial()
-                error = await self._until_lost()
+                lost = await self._until_lost()
+                if lost is None:
+                    continue
+                error = lost
                 failures = 0 if self._owner.conversation.agreement.ready else failures
             except UpstreamError as refused:
                 error = refused
@@ -121,8 +130,11 @@ class Line:
     def _say_starting(self) -> None:
         self._owner.perform([notice("upstream_starting", "The voice service is getting ready…")])
 
-    async def _until_lost(self) -> UpstreamError:
-        """Wait until the connection is lost; move to a new one before the service's cap ends it."""
+    async def _until_lost(self) -> UpstreamError | None:
+        """Wait until the connection is lost, or not wanted any more (``None``).
+
+        Moves to a new one before the service's cap ends it.
+        """
         while True:
             if self._lost.done():
                 return self._lost.result()

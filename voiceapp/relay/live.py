@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from itertools import count
 from typing import Protocol
-
-import msgspec
 
 from voiceapp import actions
 from voiceapp.actions import Action, to_browser
@@ -22,7 +21,8 @@ from voiceapp.errors import AudioFormatError, VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
-from voiceapp.relay import past
+from voiceapp.relay import introductions, past
+from voiceapp.relay.abilities import Abilities, become, with_captions_of
 from voiceapp.relay.ending import REPLACED, SLOW, Ending
 from voiceapp.relay.keeper import Keeper
 from voiceapp.relay.legs import Legs
@@ -74,10 +74,8 @@ class LiveSession:
         self.user_id = user_id
         self.target = target
         self.config = config
-        self.assistant: AssistantConfig = opened.assistant
-        if not target.captions:
-            # No deployment transcribes here; the page shows speech without words.
-            self.assistant = msgspec.structs.replace(self.assistant, transcription=None)
+        self.target_of: Callable[[AssistantConfig], Target] = lambda _: target
+        self.assistant = with_captions_of(opened.assistant, captions=target.captions)
         self.legs = legs or Legs(self.assistant.input_format, self.assistant.output_format)
         self.frames = 0
         self._sample_bytes = self.legs.input.sample_bytes
@@ -95,9 +93,10 @@ class LiveSession:
             ask_first=registry.ask_first(self.assistant.tools),
             approval_ms=config.approval_s * 1000,
         )
-        self._tools = ToolRuns(registry, self.id, user_id, self.assistant.tools, self.tell)
+        self.abilities = Abilities(self, config.max_session_s * 1000)
+        self._tools = self._tools_of(self.assistant)
         self._earlier = opened.earlier
-        self.conversation.items.restore(past.kept_items(opened.earlier))
+        self.conversation.restore(past.kept_items(opened.earlier))
         self._keep = Keeper(self.id, lambda told: self.outbox.put_text(told.text)).keep
         self._recorder = (
             Recorder(
@@ -159,7 +158,7 @@ class LiveSession:
         self.last_seq = self.outbox.last_seq
         try:
             self.perform(self.conversation.finish(now))
-            self.perform([to_browser(self._farewell(ending))])
+            self.perform([*self.abilities.farewell(ending), to_browser(self._farewell(ending))])
             await self._line.aclose()
             recording = await self._recorder.aclose() if self._recorder else None
             await store.close_session(
@@ -190,12 +189,13 @@ class LiveSession:
         while True:
             await asyncio.sleep(TICK_S)
             self.perform(self.conversation.tick(self.now()))
+            self.abilities.tick()
             now = self._loop.time()
             if self._page is not None and self.stalled:
                 self._page.release(*SLOW)
             if self._page is None and now - self._detached_at > self.config.grace_s:
                 self.end(Ending.PAGE_GONE)
-            elif now - self._heard_at > self.config.idle_s:
+            elif now - self._heard_at > self.config.idle_s and not self.abilities.waiting:
                 self.end(Ending.IDLE)
             elif now - self._started > self.config.max_session_s:
                 self.end(Ending.CAP)
@@ -250,19 +250,21 @@ class LiveSession:
             return [to_browser({"type": "session.renewed"})]
         return [to_browser(self.description()), *past.told(earlier)]
 
+    def speak_as(self, assistant: AssistantConfig) -> None:
+        """Go on with another assistant, over a new connection to the service."""
+        self.target = self.target_of(assistant)
+        self.assistant = with_captions_of(assistant, captions=self.target.captions)
+        self._tools = self._tools_of(assistant)
+        names = assistant.tools
+        become(self.conversation, self.assistant, registry.definitions(names), registry.ask_first(names))
+        self.perform([introductions.takes_over(self.assistant)])
+        self._line.dial_anew(self.target)
+
     def description(self) -> Object:
         """Return ``session.ready``."""
-        return {
-            "type": "session.ready",
-            "session_id": str(self.id),
-            "assistant": {"slug": self.assistant.slug, "name": self.assistant.name},
-            "audio": {"input": self.legs.input.to_ga(), "output": self.legs.output.to_ga()},
-            "turn_detection": self.conversation.agreement.turn_detection,
-            "transcription": self.assistant.transcription is not None,
-            "upstream": self.target.kind.value,
-            "grace_ms": int(self.config.grace_s * 1000),
-            "limits": {"max_session_ms": int(self.config.max_session_s * 1000)},
-        }
+        turns = self.conversation.agreement.turn_detection
+        told = introductions.ready(str(self.id), self.assistant, self.legs, self.config)
+        return {**told, "turn_detection": turns, "upstream": self.target.kind.value}
 
     # -- the page -----------------------------------------------------------------------------------
 
@@ -374,6 +376,12 @@ class LiveSession:
                 # A task of its own: a slow tool delays nothing but its own answer.
                 if self.ending is None:
                     self._group.create_task(self._call_tool(action))
+            case actions.HostServers():
+                self._group.create_task(self._tools.host(self.conversation, self.perform))
+
+    def _tools_of(self, assistant: AssistantConfig) -> ToolRuns:
+        doors = self.abilities.of_call
+        return ToolRuns(registry, self.id, self.user_id, assistant, self.config, self.tell, doors)
 
     async def _call_tool(self, call: actions.CallTool) -> None:
         output, status = await self._tools.run(call)

@@ -35,8 +35,8 @@ def owes_answer(passages: Sequence[Passage]) -> bool:
     """
     for item in reversed(passages[-1].items if passages else ()):
         if not _unheard(item):
-            spoke = item.type == "message" and item.role == "user" and bool(item.generated_text.strip())
-            return spoke or item.type == "function_call_output"
+            asked = item.type == "message" and item.role in ("user", "system")
+            return (asked and bool(item.generated_text.strip())) or item.type == "function_call_output"
     return False
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 import msgspec
 
 from voiceapp.actions import SendBrowser, to_browser
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.config import VoiceConfig
+from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.errors import VoiceAppError
 from voiceapp.protocol.events import Object
 from voiceapp.records import store, takeover
@@ -119,12 +120,13 @@ async def _take_over(
     registry.admit(user_id, visitor.config)
     target = targets.choose(visitor.config, visitor.own_address)
     released = None if gone else await handover.ask(owner, resume.session_id, user_id, Ending.MOVED)
-    opened = await takeover.take(resume.session_id, user_id, owner, target.kind.value)
+    opened = await takeover.take(resume.session_id, user_id, owner)
     session = _live(opened, legs, target, visitor)
     session.outbox = Outbox(after=resume.seq)
     session.frames = resume.frames if released is None else released.frames
     if (session.assistant.turn_detection or {}).get("create_response") is not False:
         session.conversation.owes_response = past.owes_answer(opened.earlier)
+    session.abilities.timers.adopt(released.timers if released else [])
     registry.start(session, visitor.login.key)
     session.perform(list(past.told(opened.earlier[-1:], same_session=True)))
     lost = released is None or released.seq != resume.seq
@@ -139,27 +141,38 @@ def _live(
     visitor: Visitor,
 ) -> LiveSession:
     assistant = opened.assistant
-    if assistant.thinking:
-        target = targets.thinking(
-            visitor.config,
-            visitor.own_address,
-            assistant.thinking,
-            user_id=visitor.login.user_id,
-            thread_id=str(opened.session_id),
-        )
+    address, user_id = visitor.own_address, visitor.login.user_id
+    target_of = partial(_target, target, visitor.config, address, user_id, opened.session_id)
     agreed = Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format)
-    session = LiveSession(opened, visitor.login.user_id, target, visitor.config, agreed)
+    session = LiveSession(opened, user_id, target_of(assistant), visitor.config, agreed)
+    session.target_of = target_of
     session.attach(visitor.page)
     handover.listen()
     return session
 
 
+def _target(
+    usual: targets.Target,
+    config: VoiceConfig,
+    own_address: tuple[str, int] | None,
+    user_id: int,
+    session_id: UUID,
+    assistant: AssistantConfig,
+) -> targets.Target:
+    """Return the service that runs an assistant: the embedded one where it says who thinks."""
+    if not assistant.thinking:
+        return usual
+    thread_id = str(session_id)
+    return targets.thinking(config, own_address, assistant.thinking, user_id=user_id, thread_id=thread_id)
+
+
 async def _new(start: Start, visitor: Visitor) -> LiveSession:
     user_id, config = visitor.login.user_id, visitor.config
     legs = _legs(start.audio)
+    timers: list[tuple[str, float, float]] = []
     if start.continues is not None:
         # What was said in it has to be kept before it can be read, and one of the two is enough.
-        await _let_go(start.continues, user_id)
+        timers = await _let_go(start.continues, user_id)
     registry.admit(user_id, config)
     target = targets.choose(config, visitor.own_address)
     opened = await store.open_session(
@@ -172,16 +185,21 @@ async def _new(start: Start, visitor: Visitor) -> LiveSession:
     # Others may have begun while the database was asked.
     registry.admit(user_id, config)
     session = _live(opened, legs, target, visitor)
+    session.abilities.timers.adopt(timers)
     registry.start(session, visitor.login.key)
     return session
 
 
-async def _let_go(session_id: UUID, user_id: int) -> None:
-    if await registry.let_go(session_id, user_id, Ending.CONTINUED) is not None:
-        return
+async def _let_go(session_id: UUID, user_id: int) -> list[tuple[str, float, float]]:
+    """End a session that is to be continued, here or elsewhere, if it lives; return its timers."""
+    here = await registry.let_go(session_id, user_id, Ending.CONTINUED)
+    if here is not None:
+        return here.abilities.timers.left()
     owner, gone = await takeover.owner_of(session_id, user_id, over=True)
-    if owner and not gone and handover.available():
-        await handover.ask(owner, session_id, user_id, Ending.CONTINUED)
+    if not owner or gone or not handover.available():
+        return []
+    released = await handover.ask(owner, session_id, user_id, Ending.CONTINUED)
+    return released.timers if released else []
 
 
 def _legs(audio: _Audio | None) -> tuple[AudioFormat | None, AudioFormat | None]:

@@ -18,6 +18,7 @@ from voiceapp.text import numbers, repertoire, tool_talk
 from voiceapp.text.product import ProductGuide
 from voiceapp.text.provider import Delta, Finished, ReplyRequest, Said, TextDelta
 from voiceapp.text.several_calls import match_several
+from voiceapp.text.shipped_tools import is_shipped, match_shipped
 from voiceapp.text.tool_matching import Match, match_tool
 
 _MOST_COUNTED: Final = 100
@@ -41,6 +42,7 @@ _I_CAN: Final = (
     "I can tell you the time and the date, do sums, count, remember your name, repeat what you say, tell a "
     "joke or a story, and explain this application."
 )
+_ONE_MORE: Final = "I can do that, but I need to know one more thing."
 _ABOUT_ME: Final = "I am a small built-in brain and not a language model."
 
 
@@ -86,7 +88,9 @@ class Brain:
         """Return the whole reply; the same request always gets the same one within a minute."""
         turn = _turn(request, self._clock())
         fresh = tool_talk.fresh_results(request)
-        if not fresh:
+        if news := _news(request):
+            text = news
+        elif not fresh:
             wanted = _wanted_tools(turn)
             if isinstance(wanted, list):
                 yield from tool_talk.calls(wanted, request)
@@ -117,6 +121,15 @@ class Brain:
             return None
         answer = self._guide.answer(turn.text)
         return answer or "I know nothing about that: the README that came with me does not say."
+
+
+def _news(request: ReplyRequest) -> str:
+    """Return what the application, in the conversation's last message, wants the user to be told now."""
+    last = request.history[-1] if request.history else None
+    if not isinstance(last, Said) or last.role != "system":
+        return ""
+    found = re.fullmatch(r"(.+?[.!?])\s+Tell the user so\b.*", last.text, re.S)
+    return found[1] if found else ""
 
 
 # -- what was said --------------------------------------------------------------------------------------
@@ -164,6 +177,12 @@ def _wanted_tools(turn: _Turn) -> list[Match] | str | None:
     if choice not in ("auto", "required"):
         tools = tuple(tool for tool in tools if tool.name == choice)
     text, today = _with_question(turn), turn.now.date()
+    if choice == "auto" and turn.text and (wish := match_shipped(text, tools)):
+        return f"{_ONE_MORE} {wish.question}" if wish.question else [wish.match]
+    if choice == "auto":
+        tools = tuple(tool for tool in tools if not is_shipped(tool))
+        if not tools:
+            return None
     if request.several_calls and (several := match_several(text, tools, today)):
         return several
     match = match_tool(text, tools, today)
@@ -175,7 +194,7 @@ def _wanted_tools(turn: _Turn) -> list[Match] | str | None:
         return None
     if match.missing:
         missing = tool_talk.spoken_name(match.missing[0])
-        return f"I can do that, but I need to know one more thing. What is the {missing}?"
+        return f"{_ONE_MORE} What is the {missing}?"
     return [match]
 
 
@@ -183,11 +202,7 @@ def _with_question(turn: _Turn) -> str:
     """Join an answer with the request that it completes ("What is the city?" "Paris.")."""
     history = turn.request.history
     asked = history[-2] if len(history) >= 2 else None
-    if (
-        isinstance(asked, Said)
-        and asked.role == "assistant"
-        and "I need to know one more thing" in asked.text
-    ):
+    if isinstance(asked, Said) and asked.role == "assistant" and _ONE_MORE in asked.text:
         return f"{turn.earlier[-1].rstrip(' .?!')} for {turn.text}" if turn.earlier else turn.text
     return turn.text
 

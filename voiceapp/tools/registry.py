@@ -38,6 +38,7 @@ import msgspec
 
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
 from voiceapp.protocol.events import Object
+from voiceapp.tools.capabilities import Capabilities
 from voiceapp.tools.threads import ToolThreads
 
 logger = logging.getLogger(__name__)
@@ -57,12 +58,23 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class ToolContext:
-    """Who asks: a tool acts for this user, in this session."""
+    """Who asks: a tool acts for this user, in this session.
+
+    ``capabilities`` is what the session lets its tools do; ``None`` outside of a live session.
+    """
 
     session_id: UUID
     user_id: int
     call_id: str
     tell: Callable[[str], None] = field(default=lambda _: None, repr=False, compare=False)
+    capabilities: Capabilities | None = None
+
+    @property
+    def session(self) -> Capabilities:
+        """What the live session lets its tools do. Raises ``ToolFailed`` (``no_session``) outside of one."""
+        if self.capabilities is None:
+            raise ToolFailed("That can be done in a conversation only.", code="no_session")
+        return self.capabilities
 
     @property
     def idempotency_key(self) -> str:
@@ -162,7 +174,7 @@ class Registry:
         except Exception as error:
             logger.exception("the tool %s failed", name)
             raise ToolFailed(f"{name} failed ({type(error).__name__}).") from error
-        return _as_text(name, result)
+        return as_text(name, result)
 
     async def _call(self, function: Callable[..., Any], given: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(function):
@@ -211,7 +223,11 @@ def _read_arguments(found: Tool, arguments: str) -> dict[str, Any]:
     return {name: getattr(read, name) for name in found.arguments.__struct_fields__}
 
 
-def _as_text(name: str, result: Any) -> str:
+def as_text(name: str, result: Any) -> str:
+    """Return what a tool brought as text for the model, cut to ``MAX_OUTPUT_CHARS``.
+
+    Raises ``ToolFailed`` where it is neither text nor JSON.
+    """
     try:
         text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
     except (TypeError, ValueError) as error:

@@ -24,7 +24,7 @@ import { callItem, serverUnavailable, toolHandlers } from './tools.js';
 /**
  * @typedef {{
  *   phase: 'idle' | 'connecting' | 'live' | 'reconnecting' | 'ended' | 'failed',
- *   assistant: string, pushToTalk: boolean, autoReply: boolean, transcribes: boolean, upstream: string,
+ *   assistant: string, slug: string, pushToTalk: boolean, autoReply: boolean, transcribes: boolean, upstream: string,
  *   microphone: 'off' | 'asking' | 'on' | 'lost' | 'problem', problem: string,
  *   muted: boolean, holding: boolean, stalled: boolean, starting: string,
  *   userSpeaking: boolean, awaiting: boolean, response: string | null, playing: string | null,
@@ -50,7 +50,7 @@ const QUIET = new Set([
 /** @returns {State} */
 export function initialState() {
   return {
-    phase: 'idle', assistant: '', pushToTalk: false, autoReply: true, transcribes: true, upstream: '',
+    phase: 'idle', assistant: '', slug: '', pushToTalk: false, autoReply: true, transcribes: true, upstream: '',
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
     captions: {}, seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
@@ -182,17 +182,26 @@ function linked(event) {
  * @returns {State}
  */
 function ready(state, event) {
-  const detection = event.turn_detection ?? null;
   return {
     ...state,
     phase: 'live',
     starting: '',
     assistant: String(event.assistant.name ?? ''),
-    pushToTalk: detection === null,
-    autoReply: detection !== null && detection.create_response !== false,
+    slug: String(event.assistant.slug ?? ''),
+    ...turnsOf(event),
     transcribes: event.transcription !== false,
     upstream: String(event.upstream ?? ''),
   };
+}
+
+/**
+ * How turns are found.
+ * @param {ServerEvent} event
+ * @returns {{pushToTalk: boolean, autoReply: boolean}}
+ */
+function turnsOf(event) {
+  const detection = event.turn_detection ?? null;
+  return { pushToTalk: detection === null, autoReply: detection !== null && detection.create_response !== false };
 }
 
 /**
@@ -317,7 +326,10 @@ function append(field, source) {
 const HANDLERS = new Map(Object.entries({
   'session.ready': ready,
   'session.history': pastSeen,
-  'session.assistant': (state, event) => ({ ...state, assistant: String(event.assistant.name ?? '') }),
+  'session.assistant': (state, event) => ({
+    ...state, assistant: String(event.assistant.name ?? ''), slug: String(event.assistant.slug ?? ''),
+    ...turnsOf(event), transcribes: event.transcription !== false,
+  }),
   'session.resumed': (/** @type {State} */ state, /** @type {ServerEvent} */ event) => {
     /** @type {State} */
     const next = { ...state, phase: 'live', ...(event.moved ? { response: null, awaiting: false, userSpeaking: false } : {}) };

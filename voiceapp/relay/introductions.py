@@ -1,0 +1,33 @@
+"""What the page is told of a session: who speaks, and how."""
+
+from __future__ import annotations
+
+from voiceapp.actions import SendBrowser, to_browser
+from voiceapp.config import AssistantConfig, VoiceConfig
+from voiceapp.protocol.events import Object
+from voiceapp.relay.legs import Legs
+
+
+def ready(session_id: str, assistant: AssistantConfig, legs: Legs, config: VoiceConfig) -> Object:
+    """Return the part of ``session.ready`` that does not depend on the service."""
+    return {
+        "type": "session.ready",
+        "session_id": session_id,
+        "assistant": {"slug": assistant.slug, "name": assistant.name},
+        "audio": {"input": legs.input.to_ga(), "output": legs.output.to_ga()},
+        "transcription": assistant.transcription is not None,
+        "grace_ms": int(config.grace_s * 1000),
+        "limits": {"max_session_ms": int(config.max_session_s * 1000)},
+    }
+
+
+def takes_over(assistant: AssistantConfig) -> SendBrowser:
+    """Return ``session.assistant``: somebody else goes on."""
+    return to_browser(
+        {
+            "type": "session.assistant",
+            "assistant": {"slug": assistant.slug, "name": assistant.name},
+            "turn_detection": assistant.turn_detection,
+            "transcription": assistant.transcription is not None,
+        }
+    )

@@ -1,0 +1,182 @@
+"""Sentences that ask for the tools that come with the product.
+
+Their words are everyday ones ("take", "note", "over"), so matching by words alone would see them everywhere.
+A tool of the same name with other parameters is somebody else's and is left to ``tool_matching``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from voiceapp.text.numbers import find_numbers
+from voiceapp.text.provider import Tool
+from voiceapp.text.tool_matching import Match
+
+_UNITS: Final = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3600}
+_PARAMETERS: Final = {
+    "set_timer": {"seconds", "label"},
+    "list_timers": set(),
+    "cancel_timer": {"label"},
+    "take_note": {"text"},
+    "list_notes": {"words"},
+    "delete_note": {"words"},
+    "search_conversations": {"words"},
+    "hang_up": set(),
+    "hand_over": {"name"},
+}  # fmt: skip
+_I: Final = re.IGNORECASE
+_TIMER: Final = r"(?:timer|alarm|reminder)s?"
+_SURE: Final = 99.0
+"""Score of a sentence that names what it wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A tool and what was said for it; ``question`` asks for what is missing."""
+
+    match: Match
+    question: str = ""
+
+
+def is_shipped(tool: Tool) -> bool:
+    """Whether it is a tool of this product."""
+    wanted = _PARAMETERS.get(tool.name)
+    return wanted is not None and set(tool.parameters.get("properties", {})) == wanted
+
+
+def match_shipped(text: str, tools: tuple[Tool, ...]) -> Wish | None:
+    """Return the tool of this product that ``text`` asks for, if it is among ``tools``."""
+    offered = {tool.name: tool for tool in tools if is_shipped(tool)}
+    for name, read in _READERS:
+        if name in offered and (found := read(" ".join(text.split()).rstrip(" .!?"))) is not None:
+            arguments, question = found
+            missing = tuple(offered[name].parameters.get("required", ())) if question else ()
+            return Wish(Match(offered[name], _SURE, arguments, missing), question)
+    return None
+
+
+_Read = tuple[dict[str, Any], str]
+
+
+def _set_timer(text: str) -> _Read | None:
+    asked = re.search(
+        rf"\b(?:set|start|make|need|want)\b.*\b{_TIMER}\b|^(?:a |an )?{_TIMER} (?:for|of)\b"
+        r"|\b(?:remind|wake|alert) me in\b|\b(?:second|minute|hour)s? timer\b",
+        text,
+        _I,
+    )
+    if not asked:
+        return None
+    seconds = _duration(text)
+    if seconds is None:
+        return {}, "For how long shall I set it?"
+    label = re.search(r"\bremind me in .*?\b(?:seconds?|minutes?|hours?) (?:to|about|of) (.+)", text, _I)
+    label = label or re.search(r"\b(?:called|named|labelled) (.+?)(?: for \w+ .*)?$", text, _I)
+    return {"seconds": seconds, **({"label": label[1][:60]} if label else {})}, ""
+
+
+def _duration(text: str) -> int | None:
+    total = 0.0
+    for number in find_numbers(re.sub(r"\b(?:an?|one) (?=(?:second|minute|hour)\b)", "1 ", text, flags=_I)):
+        total += number.value * _UNITS.get(number.following.rstrip("s"), 0)
+    if half := re.search(r"\bhalf an? (hour|minute)\b", text, _I):
+        # "Half an hour" was counted as an hour above.
+        total -= _UNITS[half[1].lower()] / 2
+    return round(total) if total >= 1 else None
+
+
+def _cancel_timer(text: str) -> _Read | None:
+    asked = re.search(rf"\b(?:cancel|stop|delete|remove|turn off|clear)\b.*\b{_TIMER}\b", text, _I)
+    return ({}, "") if asked else None
+
+
+def _list_timers(text: str) -> _Read | None:
+    asked = re.search(
+        rf"\b(?:what|which|list|show|how (?:long|much|many)|any|have)\b.*\b{_TIMER}\b"
+        rf"|\b{_TIMER}\b.*\b(?:left|running)\b",
+        text,
+        _I,
+    )
+    return ({}, "") if asked else None
+
+
+def _take_note(text: str) -> _Read | None:
+    found = re.search(
+        r"\b(?:take|make|write|add|save|keep)(?: me)? (?:a |this |the |another )?(?:new )?notes?\b(.*)"
+        r"|\bnote (?:down\b|that\b)(.*)|\bwrite (?:this |that )?down\b(.*)|^remember (?:that|to)\b(.*)",
+        text,
+        _I | re.S,
+    )
+    if not found:
+        return None
+    rest = next((part for part in found.groups() if part is not None), "")
+    said = re.sub(r"^[\s:,.;-]*(?:(?:that|saying|which says|of|to|for|about)\b[\s:,]*)?", "", rest, flags=_I)
+    return ({"text": said[:1000]}, "") if said else ({}, "What shall I note?")
+
+
+def _list_notes(text: str) -> _Read | None:
+    asked = re.search(
+        r"\b(?:my|any|all)(?: \w+)? notes?\b|\b(?:list|show|read)(?: me)?(?: the)? notes?\b", text, _I
+    )
+    if not asked:
+        return None
+    about = re.search(r"\bnotes? (?:about|with|on) (.+)", text, _I)
+    return ({"words": about[1][:200]} if about else {}), ""
+
+
+def _delete_note(text: str) -> _Read | None:
+    asked = re.search(r"\b(?:delete|remove|erase|forget)\b.*\bnotes?\b(.*)", text, _I)
+    if not asked:
+        return None
+    words = re.sub(r"^[\s:,]*(?:(?:about|with|on|that says|saying|of)\b\s*)?", "", asked[1], flags=_I)
+    return ({"words": words[:200]}, "") if words else ({}, "Which words are in it?")
+
+
+def _search(text: str) -> _Read | None:
+    found = re.search(
+        r"\b(?:search|look|find)\b.*\b(?:conversations?|talks?|history|past)\b.*?\b(?:for|about|with)\s+(.+)"
+        r"|\b(?:what did (?:we|i|you)|when did (?:we|i)|did (?:we|i)(?: ever)?) (?:say|talk|speak)"
+        r"(?: last time)? about (.+)",
+        text,
+        _I,
+    )
+    words = (found[1] or found[2]) if found else ""
+    if not words or re.fullmatch(r"(?:last time|before|yesterday|it|that|this)", words, _I):
+        return None
+    return {"words": words[:200]}, ""
+
+
+def _hang_up(text: str) -> _Read | None:
+    asked = re.search(r"\b(?:hang up|end (?:the|this|our) (?:call|conversation))\b", text, _I)
+    return ({}, "") if asked and not re.search(r"\b(?:don't|do not|never|not)\b", text, _I) else None
+
+
+def _hand_over(text: str) -> _Read | None:
+    found = re.search(
+        r"\b(?:let me|i want to|i would like to|i'd like to|can i|could i|may i|please) (?:talk|speak) "
+        r"(?:to|with) (.+)"
+        r"|\b(?:hand|pass|put|connect|transfer) (?:me|this|us)(?: over| through| on)* to (.+)",
+        text.replace("’", "'"),
+        _I,
+    )
+    name = re.sub(r",? (?:please|now|instead)$", "", (found[1] or found[2]) if found else "", flags=_I)
+    # "Let me talk to you about the weather" names nobody.
+    if not name or re.match(r"(?:you|someone|somebody|a|an|my)\b", name, _I):
+        return None
+    return {"name": re.sub(r"^the (?:assistant )?", "", name, flags=_I)[:100]}, ""
+
+
+_READERS: Final[tuple[tuple[str, Callable[[str], _Read | None]], ...]] = (
+    ("hang_up", _hang_up),
+    ("cancel_timer", _cancel_timer),
+    ("delete_note", _delete_note),
+    ("take_note", _take_note),
+    ("list_notes", _list_notes),
+    ("set_timer", _set_timer),
+    ("list_timers", _list_timers),
+    ("search_conversations", _search),
+    ("hand_over", _hand_over),
+)
