@@ -174,8 +174,8 @@ def native(url: str, token: str = TOKEN) -> Iterator[NativeClientConnection]:
         yield connection
 
 
-def native_submit(session: Any, envelope: Object, number: int) -> Any:
-    """Submit an envelope as the profile wants it."""
+def native_request(envelope: Object, number: int) -> SubmitRequest:
+    """Return an envelope as the profile wants it submitted."""
     frame = TypedPayloadInputFrame(
         0,
         PayloadKind.STRUCTURED_EVENT,
@@ -184,9 +184,12 @@ def native_submit(session: Any, envelope: Object, number: int) -> Any:
     )
     # Operation and frame are told apart on purpose.
     identity = SubmitIdentity(operation_id=number + 1000, frame_id=number)
-    return session.submit_operation(
-        SubmitRequest.typed_payload(TypedPayloadSubmitInput(identity, SubmitPolicy(), (frame,)))
-    )
+    return SubmitRequest.typed_payload(TypedPayloadSubmitInput(identity, SubmitPolicy(), (frame,)))
+
+
+def native_submit(session: Any, envelope: Object, number: int) -> Any:
+    """Submit an envelope."""
+    return session.submit_operation(native_request(envelope, number))
 
 
 def native_events(

@@ -28,6 +28,7 @@ from tests.nnrp_parts import (
     envelope_of,
     native,
     native_events,
+    native_request,
     native_submit,
     remote,
     serving,
@@ -251,6 +252,25 @@ async def test_an_independent_client_runs_48_operations_over_12_sessions_at_once
     for (number, frame), events in found.items():
         check_events(events)
         assert events[-1]["body"]["choices"][0]["message"]["content"] == f"{number}-{frame}!"
+
+
+async def test_an_independent_clients_deadline_reaches_the_operation() -> None:
+    endless = Endless()
+
+    def drive(url: str) -> Any:
+        with native(url) as connection:
+            session = asyncio.run(connection.open_session())
+            with pytest.raises(TimeoutError):
+                session.submit_and_poll_result(native_request(request(), 1), timeout_ms=300)
+            return session.submit_and_poll_result(
+                native_request({**request(), "nnrp": {"cancel_after_events": 1}}, 2), timeout_ms=5_000
+            )
+
+    async with serving(NnrpApp(Door(Scripted(endless)))) as url:
+        result = await asyncio.to_thread(drive, url)
+        async with asyncio.timeout(1):
+            await endless.closed.wait()
+    assert result.event.value.metadata.value.status_code == Status.CANCELLED
 
 
 # -- answers --------------------------------------------------------------------------------------------
