@@ -89,6 +89,7 @@ async def serving(app: Any) -> AsyncIterator[str]:
             uvicorn.Config(
                 app,
                 lifespan="off",
+                log_config=None,
                 log_level="warning",
                 ws="websockets-sansio",
                 ws_max_size=24 * 1024 * 1024,

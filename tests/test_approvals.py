@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from voiceapp.actions import CallTool, SaveToolCall, SendAudio, SendBrowser, SendUpstream
+from voiceapp.actions import CallTool, KeptItem, SaveToolCall, SendAudio, SendBrowser, SendUpstream
 from voiceapp.approvals import MAX_PENDING, MAX_SHOWN_CHARS
 from voiceapp.config import AssistantConfig
 from voiceapp.conversation import Conversation
@@ -259,6 +259,18 @@ def test_a_failed_call_is_kept_with_its_reason_and_answered() -> None:
     assert len(upstream(talk.actions, "response.create")) == 1
 
 
+def test_a_call_that_never_ends_is_waited_for_two_minutes() -> None:
+    talk = Talk()
+    talk.asks()
+    talk.answer(approve=True, now=30_000)
+    talk.hear({"type": "response.mcp_call.in_progress", "item_id": "mcp_1", "output_index": 0}, now=31_000)
+    assert not talk.tick(150_999)
+    told = talk.tick(151_000)
+    assert records(told)[0][:2] == ("shop.buy", "failed")
+    assert len(upstream(told, "response.create")) == 1
+    assert page(told, "response.tool_call.error")[0]["error"]["code"] == "timeout"
+
+
 def test_a_function_and_a_servers_tool_are_followed_by_one_response() -> None:
     talk = Talk()
     talk.asks()
@@ -300,8 +312,12 @@ def test_the_page_is_not_told_what_the_servers_say_of_their_tools() -> None:
     talk = Talk()
     tools = [{"name": "buy", "description": "INTERNAL", "input_schema": {}}]
     listed = {"id": "mcpl_1", "type": "mcp_list_tools", "server_label": "shop", "tools": tools}
-    told = talk.hear({"type": "conversation.item.done", "item": listed})
+    told = talk.hear(
+        {"type": "conversation.item.done", "item": listed},
+        {"type": "conversation.item.retrieved", "item": listed},
+    )
     assert page(told, "conversation.item.done")[0]["item"]["server_label"] == "shop"
+    assert page(told, "conversation.item.retrieved")[0]["item"]["server_label"] == "shop"
     assert "INTERNAL" not in "".join(action.text for action in told if isinstance(action, SendBrowser))
 
 
@@ -392,6 +408,15 @@ def test_a_functions_question_outlives_the_service() -> None:
     assert not page(list(talk.state.disconnected(1)), "approval.settled")
     told = talk.answer(approve=True, request=asked["approval_request_id"])
     assert [action.call_id for action in told if isinstance(action, CallTool)] == ["c1"]
+
+
+def test_a_call_of_an_earlier_process_is_not_run_again() -> None:
+    talk = Talk()
+    kept = KeptItem(item_id="f1", type="function_call", call_id="c1", name="pay", arguments="{}")
+    talk.state.restore([kept])
+    told = function(talk)
+    assert not [action for action in told if isinstance(action, CallTool)]
+    assert [action for action in function(talk, n=2) if isinstance(action, CallTool)]
 
 
 def test_what_cannot_be_shown_cannot_be_allowed() -> None:

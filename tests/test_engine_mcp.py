@@ -16,9 +16,9 @@ from django.conf import settings
 
 from tests.engine_server import PREVIEW, EngineServer, RealtimeClient, connect, engine_server
 from tests.mcp_server import ToolServer, tool_server
-from voiceapp.engine import mcp_client
-from voiceapp.engine.mcp_client import NOT_INSTALLED
-from voiceapp.engine.mcp_http import Guard, Refused, is_public
+from voiceapp.tools import mcp_client
+from voiceapp.tools.mcp_client import NOT_INSTALLED
+from voiceapp.tools.mcp_http import Guard, Refused, is_public
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +235,7 @@ async def test_a_redirect_leads_nowhere(engine: EngineServer, shop: ToolServer) 
 async def test_the_package_may_be_missing(
     engine: EngineServer, shop: ToolServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "voiceapp.engine.mcp_http", raising=False)
+    monkeypatch.delitem(sys.modules, "voiceapp.tools.mcp_http", raising=False)
     monkeypatch.setitem(sys.modules, "mcp.client", None)
     async with listed(engine, entry(shop)) as client:
         assert await failure(client) == NOT_INSTALLED

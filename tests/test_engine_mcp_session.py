@@ -13,17 +13,9 @@ from openai.types.realtime import RealtimeServerEvent
 from pydantic import TypeAdapter
 
 from tests.engine_parts import Client, error_of, quiet
-from voiceapp.engine.actions import (
-    CallMcpTool,
-    ListMcpTools,
-    McpCalled,
-    McpListed,
-    McpNotListed,
-    McpTool,
-    ReplyFact,
-    StartReply,
-)
+from voiceapp.engine.actions import ReplyFact, StartReply
 from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Finished, Returned
+from voiceapp.tools.mcp_asking import CallMcpTool, ListMcpTools, McpCalled, McpListed, McpNotListed, McpTool
 
 CALL: list[ReplyFact] = [CallStarted(0, "c", "look"), CallArguments(0, "{}"), CallFinished(0)]
 LOOK, CHANGE = McpTool("look", annotations={"readOnlyHint": True}), McpTool("change")

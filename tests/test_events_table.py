@@ -14,13 +14,14 @@ from pydantic import TypeAdapter
 from tests.contracts import Realtime
 from tests.engine_parts import Client, kinds, quiet
 from voiceapp.engine import events_table
-from voiceapp.engine.actions import McpCalled, McpListed, McpNotListed, McpTool, ReplyFact, Spoken
+from voiceapp.engine.actions import ReplyFact, Spoken
 from voiceapp.engine.faults import FaultScript
 from voiceapp.engine.items import TimedWord
 from voiceapp.engine.transcripts import Segment
 from voiceapp.protocol import codec
 from voiceapp.protocol.dialects import CONTRACT_ONLY_EVENTS, Dialect, Half, from_ga
 from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Finished, TextDelta
+from voiceapp.tools.mcp_asking import McpCalled, McpListed, McpNotListed, McpTool
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 

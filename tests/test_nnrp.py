@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +13,11 @@ from typing import Any
 
 import pytest
 import websockets
+from channels.testing import WebsocketCommunicator
 
 from tests.chat_server import chat_server, chunk, sse, text
 from tests.contracts import FOLDER, load
+from tests.fuzz_nnrp import fuzz
 from tests.nnrp_parts import (
     TOKEN,
     Door,
@@ -31,11 +34,14 @@ from tests.nnrp_parts import (
 )
 from tests.test_tool_calls import calls, ending, fragment
 from voiceapp.errors import RemoteProtocolError, TextEngineError, UpstreamClosed, UpstreamRefused
-from voiceapp.nnrp import consumer, layouts, operations, profile, wire
+from voiceapp.nnrp import consumer, layouts, operations, outbox, profile, wire, work
 from voiceapp.nnrp.client import Dropped, NnrpClient, connect
+from voiceapp.nnrp.connection import MAX_FAULTS
 from voiceapp.nnrp.consumer import NnrpApp
 from voiceapp.nnrp.data_layouts import DropReason, Scheduling, Status
+from voiceapp.nnrp.replies import MAX_REPLY_CHARS
 from voiceapp.nnrp.wire import MessageType
+from voiceapp.nnrp.work import OPERATION_S
 
 RECIPES = sorted(path.name for path in Path(FOLDER, "nnrp").glob("chat-*.json"))
 USAGE = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
@@ -118,6 +124,60 @@ def independently(url: str, envelope: Object) -> list[Object]:
         session = asyncio.run(connection.open_session())
         native_submit(session, envelope, 1)
         return native_events(session, 1)[1]
+
+
+SCENARIOS = {one["id"]: one for one in load("nnrp/openai-compatible-e2e.json")["scenarios"]}
+
+
+def told_of(packet: wire.Packet) -> Object:
+    """Return what a scenario's invariants say of a frame, as this packet has it."""
+    metadata: Any = packet.metadata
+    if packet.type is MessageType.PARTIAL_RESULT:
+        event = json.loads(packet.body)
+        return {
+            "body_encoding": "utf-8-json-event",
+            "body_framing": "raw" if metadata.body_bytes == len(packet.body) else "framed",
+            "events_per_frame": 1,
+            "typed_payload_envelope": packet.body[:1] != b"{",
+            "sse_delimiters_allowed": packet.body.startswith(b"data:") or packet.body.endswith(b"\n"),
+            "event_type": event["type"],
+        }
+    (frame,) = wire.unpack_body(
+        packet.body, kind_bitmap=metadata.payload_kind_bitmap, frame_count=metadata.payload_frame_count
+    )
+    envelope = json.loads(frame.payload.decode("utf-8"))
+    return {
+        "payload_frame_count": metadata.payload_frame_count,
+        "payload_kind": "structured_event" if frame.descriptor.payload_kind == 16 else "other",
+        "payload_kind_bitmap": metadata.payload_kind_bitmap,
+        "profile_id": frame.descriptor.profile_id,
+        "schema_id": frame.descriptor.schema_id,
+        "schema_version": frame.descriptor.schema_version,
+        "stream_semantics": {1: "snapshot"}.get(frame.descriptor.stream_semantics),
+        "stream_semantics_value": frame.descriptor.stream_semantics,
+        "payload_encoding": "utf-8-json",
+        "envelope_schema_version": envelope.get("schema_version"),
+        "event_type": envelope.get("type"),
+    }
+
+
+async def test_the_published_scenario_passes_on_the_wire() -> None:
+    scenario = SCENARIOS["wire.profile.openai-compatible.level1.websocket"]
+    async with serving(NnrpApp(Door(Scripted(steady)))) as url, raw(url) as socket:
+        await begin(socket)
+        metadata, packed = profile.write_submit(1, request())
+        sent = wire.encode(MessageType.FRAME_SUBMIT, metadata, packed, session_id=1, frame_id=1)
+        await socket.send(sent)
+        packets = {"REQUEST": wire.decode(sent)}
+        while "RESULT_PUSH" not in packets:
+            async with asyncio.timeout(scenario["steps"][1]["timeout_ms"] / 1000):
+                packet = await received(socket)
+            assert packet.type.name in scenario["expect"]["allowed_frames"]
+            packets.setdefault(packet.type.name, packet)
+    assert list(packets) == scenario["expect"]["frames"]
+    for invariant in scenario["expect"]["frame_payload_invariants"]:
+        told = told_of(packets[invariant["frame"]])
+        assert {name: told[name] for name in invariant["fields"]} == invariant["fields"]
 
 
 # -- the independent client -----------------------------------------------------------------------------
@@ -372,17 +432,35 @@ async def test_limits_hold_and_their_neighbours_do_not_notice() -> None:
                 await one.result()
 
 
-async def test_quotas_of_the_token_are_kept() -> None:
+async def test_an_operation_waits_for_a_place_among_its_tokens_requests() -> None:
     endless = Endless()
     async with talking(endless, at_once=1) as (client, _, _):
         session = await client.open_session()
         first = await session.start(body())
         events = first.events()
         await anext(events)
+        second = await session.start(body(), policy={"cancel_after_events": 1})
+        await first.cancel()
+        assert (await second.result())["type"] == "response.cancelled"
+
+
+async def test_who_waits_too_long_for_a_place_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "QUEUE_S", 0.1)
+    endless = Endless()
+    async with talking(endless, at_once=1) as (client, _, _):
+        session = await client.open_session()
+        first = await session.start(body())
+        await anext(first.events())
         second = await (await session.start(body())).result()
         assert second["error"]["code"] == "backend_overload"
         assert second["error"]["type"] == "rate_limit_error"
-        await first.cancel()
+
+
+async def test_requests_a_minute_are_counted() -> None:
+    async with talking(steady, per_minute=2) as (client, _, _):
+        session = await client.open_session()
+        kinds = [(await (await session.start(body())).result())["type"] for _ in range(3)]
+    assert kinds == ["response.completed", "response.completed", "response.error"]
 
 
 async def test_a_token_that_is_switched_off_opens_nothing_more() -> None:
@@ -521,6 +599,12 @@ async def test_nobody_comes_in_without_a_token(query: str) -> None:
     assert b"not_authorized" in (caught.value.response.body or b"")
 
 
+async def test_a_server_that_cannot_answer_by_http_closes_with_a_code() -> None:
+    # Daphne has no extension for it.
+    socket = WebsocketCommunicator(NnrpApp(Door(Scripted(steady))), "/nnrp")
+    assert await socket.connect() == (False, 4001)
+
+
 async def test_a_stopping_server_lets_operations_end_and_says_goodbye(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -551,4 +635,36 @@ async def test_a_stopping_server_lets_operations_end_and_says_goodbye(
         await draining
         with pytest.raises(UpstreamClosed, match="server_stopping"):
             await client.open_session()
-    assert operations.MAX_OPERATIONS == 64
+
+
+async def test_broken_packets_raise_nothing_and_disturb_nobody() -> None:
+    found = await fuzz(1.0, seed=7)
+    assert found["problems"] == []
+    assert found["seen"]["undisturbed"] > 0
+    assert found["seen"]["ERROR"] > 0
+    assert found["seen"]["RESULT_PUSH"] > 0
+
+
+def test_the_limits_in_the_readme_are_those_in_force() -> None:
+    readme = (Path(__file__).resolve().parent.parent / "README.md").read_text()
+    rows = {
+        "connections of one process / of one token": (
+            f"{consumer.MAX_CONNECTIONS} / {consumer.MAX_TOKEN_CONNECTIONS}"
+        ),
+        "sessions of one connection": f"{operations.MAX_SESSIONS}",
+        "operations at once, of one connection / of one session": (
+            f"{operations.MAX_OPERATIONS} / {operations.MAX_SESSION_OPERATIONS}"
+        ),
+        "wait of an operation whose token has as many requests under way as it may": f"{work.QUEUE_S:g} s",
+        "body of a packet": f"{wire.MAX_BODY_BYTES // 1024**2} MiB",
+        "text of one answer": f"{MAX_REPLY_CHARS:,} characters",
+        "longest `timeout_ms` / time of an operation that has none": (
+            f"{profile.MAX_TIMEOUT_MS // 1000} s / {OPERATION_S:g} s"
+        ),
+        f"packets waiting for a slow reader, who is sent away after {consumer.SEND_S:g} s": (
+            f"{outbox.MAX_PACKETS}, or {outbox.MAX_BYTES // 1024**2} MiB"
+        ),
+        "faulty packets until the connection is closed": f"{MAX_FAULTS}",
+    }
+    for what, number in rows.items():
+        assert f"| {what} | {number} |" in readme

@@ -34,11 +34,12 @@ def test_the_table_of_settings_is_the_tables_own() -> None:
 
 def test_the_settings_named_elsewhere_exist() -> None:
     named = set(re.findall(r"\b(?:VOICEAPP|AZURE_OPENAI|DATABASE)_[A-Z_]+\b", README))
-    assert named == {setting.name for setting in SETTINGS}
+    # Commands that connect to a server read their token from the environment, settings do not have it.
+    assert named - {"VOICEAPP_TOKEN"} == {setting.name for setting in SETTINGS}
 
 
 def test_the_commands_named_exist() -> None:
-    commands = set(re.findall(r"manage\.py (\w+)", README))
+    commands = set(re.findall(r"manage\.py ([\w-]+)", README))
     # `test` is run by manage.py itself, so that it works before Django is installed.
     assert commands - {"test"} <= set(get_commands())
 

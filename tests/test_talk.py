@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +84,41 @@ def talk(data_dir: Path, *arguments: str) -> dict[str, Any]:
     return result
 
 
-def test_a_question_is_heard_answered_and_written_down(data_dir: Path, tmp_path: Path) -> None:
-    reply = tmp_path / "reply.wav"
-    result = talk(data_dir, str(SPEECH / "hello.wav"), "--out", str(reply))
+@pytest.fixture(scope="module")
+def talks(data_dir: Path) -> Iterator[dict[str, Future[dict[str, Any]]]]:
+    """Conversations of some seconds each, held at once, four at most: a user may hold no more."""
+    code = (
+        "from voiceapp.records.models import Assistant; [Assistant.objects.create("
+        "slug=law, name='Phone', input_format=f'audio/{law}', output_format=f'audio/{law}')"
+        " for law in ('pcmu', 'pcma')]"
+    )
+    made = manage(data_dir, "shell", "--verbosity", "0", "-c", code)
+    assert made.returncode == 0, made.stderr
+    question, rate = soundfile.read(SPEECH / "weather.wav", dtype="int16")
+    interruption, _ = soundfile.read(SPEECH / "hello.wav", dtype="int16")
+    both = data_dir / "both.wav"
+    soundfile.write(both, np.concatenate([question, np.zeros(rate * 2, "int16"), interruption]), rate)
+    hello = str(SPEECH / "hello.wav")
+    said: dict[str, tuple[str, ...]] = {
+        "mixed": (str(SPEECH / "joke.wav"), "--text", "My name is Ada.", "--text", "What is my name?"),
+        "barge-in": (str(both),),
+        "pcmu": (hello, "--assistant", "pcmu"),
+        "pcma": (hello, "--assistant", "pcma"),
+        "question": (hello, "--out", str(data_dir / "reply.wav")),
+    }
+    with ThreadPoolExecutor(4) as pool:
+        held = {}
+        for name, arguments in said.items():
+            held[name] = pool.submit(talk, data_dir, *arguments)
+        yield held
+
+
+Talks = dict[str, Future[dict[str, Any]]]
+
+
+def test_a_question_is_heard_answered_and_written_down(data_dir: Path, talks: Talks) -> None:
+    result = talks["question"].result()
+    reply = data_dir / "reply.wav"
     [turn] = result["turns"]
     assert word_errors("hello can you hear me clearly", turn["user"]) == 0
     assert turn["assistant"]
@@ -97,34 +130,21 @@ def test_a_question_is_heard_answered_and_written_down(data_dir: Path, tmp_path:
     assert result["ended"] == "hung_up"
 
 
-def test_typing_and_speaking_share_one_conversation(data_dir: Path) -> None:
-    spoken = str(SPEECH / "joke.wav")
-    result = talk(data_dir, spoken, "--text", "My name is Ada.", "--text", "What is my name?")
+def test_typing_and_speaking_share_one_conversation(talks: Talks) -> None:
+    result = talks["mixed"].result()
     assert [bool(turn["assistant"]) for turn in result["turns"]] == [True, True, True]
     assert "Ada" in result["turns"][2]["assistant"]
 
 
-@pytest.mark.parametrize("law", ["audio/pcmu", "audio/pcma"])
-def test_a_telephone_assistant_hears_and_speaks_g711(data_dir: Path, law: str) -> None:
-    slug = law.rpartition("/")[2]
-    code = (
-        "from voiceapp.records.models import Assistant; "
-        f"Assistant.objects.create(slug='{slug}', name='Phone', input_format='{law}', output_format='{law}')"
-    )
-    made = manage(data_dir, "shell", "--verbosity", "0", "-c", code)
-    assert made.returncode == 0, made.stderr
-    [turn] = talk(data_dir, str(SPEECH / "hello.wav"), "--assistant", slug)["turns"]
+@pytest.mark.parametrize("law", ["pcmu", "pcma"])
+def test_a_telephone_assistant_hears_and_speaks_g711(talks: Talks, law: str) -> None:
+    [turn] = talks[law].result()["turns"]
     assert word_errors("hello can you hear me clearly", turn["user"]) <= 1
     assert turn["assistant"]
 
 
-def test_speaking_into_an_answer_cuts_it(data_dir: Path, tmp_path: Path) -> None:
-    question, rate = soundfile.read(SPEECH / "weather.wav", dtype="int16")
-    interruption, _ = soundfile.read(SPEECH / "hello.wav", dtype="int16")
-    both = tmp_path / "both.wav"
-    soundfile.write(both, np.concatenate([question, np.zeros(rate * 2, "int16"), interruption]), rate)
-    result = talk(data_dir, str(both))
-    first, second = result["turns"]
+def test_speaking_into_an_answer_cuts_it(talks: Talks) -> None:
+    first, second = talks["barge-in"].result()["turns"]
     assert first["heard"]
     assert len(first["heard"]) < len(first["assistant"])
     assert second["assistant"]
@@ -183,32 +203,33 @@ def test_the_development_server_talks_too(tmp_path: Path) -> None:
         server.wait(30)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ((), "Give a sound file"),
-        (("nowhere.wav",), "There is no file nowhere.wav"),
-        (("--text", "hi", "--url", "http://127.0.0.1:9"), "There is no server at http://127.0.0.1:9"),
-        (("--text", "hi", "--url", "http://127.0.0.1:9/signin/x"), "The sign-in link does not work"),
-        (("--text", "hi", "--url", "nonsense"), "nonsense is not a server's address"),
-        (("--text", "hi", "--url", "http://["), "http://[ is not a server's address"),
-        (("--text", "hi", "--url", "http://h:70000/signin/x"), "is not a server's address"),
-        (("--text", "hi", "--out", "/nowhere/x.wav"), "/nowhere/x.wav cannot be written"),
-    ],
-)
-def test_what_cannot_work_is_a_sentence(data_dir: Path, arguments: tuple[str, ...], sentence: str) -> None:
-    done = manage(data_dir, "talk", *arguments)
-    assert done.returncode == 1
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+MISTAKES: dict[tuple[str, ...], str] = {
+    (): "Give a sound file",
+    ("nowhere.wav",): "There is no file nowhere.wav",
+    ("--text", "hi", "--url", "http://127.0.0.1:9"): "There is no server at http://127.0.0.1:9",
+    ("--text", "hi", "--url", "http://127.0.0.1:9/signin/x"): "The sign-in link does not work",
+    ("--text", "hi", "--url", "nonsense"): "nonsense is not a server's address",
+    ("--text", "hi", "--url", "http://["): "http://[ is not a server's address",
+    ("--text", "hi", "--url", "http://h:70000/signin/x"): "is not a server's address",
+    ("--text", "hi", "--out", "/nowhere/x.wav"): "/nowhere/x.wav cannot be written",
+    (str(ROOT / "README.md"),): "cannot be read as sound",
+}
 
 
-def test_a_file_that_is_no_sound_is_a_sentence(data_dir: Path, tmp_path: Path) -> None:
-    broken = tmp_path / "broken.wav"
-    broken.write_bytes(b"RIFF....nothing")
-    done = manage(data_dir, "talk", str(broken))
+@pytest.fixture(scope="module")
+def mistakes(data_dir: Path) -> Iterator[dict[tuple[str, ...], Future[subprocess.CompletedProcess[str]]]]:
+    """Commands that cannot work, two at a time: most of each is Python's start."""
+    with ThreadPoolExecutor(2) as pool:
+        yield {arguments: pool.submit(manage, data_dir, "talk", *arguments) for arguments in MISTAKES}
+
+
+@pytest.mark.parametrize("arguments", MISTAKES)
+def test_what_cannot_work_is_a_sentence(
+    mistakes: dict[tuple[str, ...], Future[subprocess.CompletedProcess[str]]], arguments: tuple[str, ...]
+) -> None:
+    done = mistakes[arguments].result()
     assert done.returncode == 1
-    assert "cannot be read as sound" in done.stderr
+    assert MISTAKES[arguments] in done.stderr
     assert "Traceback" not in done.stderr
 
 

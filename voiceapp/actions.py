@@ -59,6 +59,13 @@ class CallTool(msgspec.Struct, frozen=True):
     arguments: str
 
 
+class HostServers(msgspec.Struct, frozen=True):
+    """Ask the assistant's MCP servers for their tools from here: this service calls none.
+
+    What they have comes back through ``Conversation.tools_listed``.
+    """
+
+
 class SaveItem(msgspec.Struct, frozen=True):
     """Keep an item as it is now; a later save of the same id replaces it."""
 
@@ -124,6 +131,7 @@ Action: TypeAlias = (
     | CutAudio
     | FormatsAgreed
     | CallTool
+    | HostServers
     | SaveItem
     | SaveResponse
     | SaveToolCall

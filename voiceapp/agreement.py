@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from voiceapp import session_config
-from voiceapp.actions import FormatsAgreed, SendBrowser, notice
+from voiceapp.actions import FormatsAgreed, HostServers, SendBrowser, notice
 from voiceapp.config import AssistantConfig
 from voiceapp.mcp_servers import scrub
 from voiceapp.protocol.events import Object
@@ -19,7 +19,10 @@ _GIVEN_UP = {
         "This service has no semantic turn detection; silence ends a turn instead.",
     ),
     "voice": ("voice_kept", "The service keeps its voice: it cannot change once it was heard."),
-    "mcp": ("mcp_refused", "This service does not take the assistant's MCP servers."),
+    "mcp": (
+        "mcp_refused",
+        "This service does not call the assistant's MCP servers; they are called from here instead.",
+    ),
 }
 
 
@@ -28,7 +31,8 @@ class Agreement:
     """The configuration of one session, as asked for and as echoed.
 
     ``expires_at`` is when the service ends the connection, in seconds since the epoch, where it says so.
-    ``has_mcp`` is whether the service calls MCP servers itself.
+    ``has_mcp`` is whether the service calls MCP servers itself, ``hosting`` whether that is done from here.
+    ``told`` is how many functions the service knows of.
     """
 
     assistant: AssistantConfig
@@ -36,6 +40,8 @@ class Agreement:
     tools: list[Object] = field(default_factory=list)
     ready: bool = False
     has_mcp: bool = True
+    hosting: bool = False
+    told: int = 0
     expires_at: float | None = None
 
     def __post_init__(self) -> None:
@@ -45,10 +51,24 @@ class Agreement:
 
     def wish(self) -> Object:
         """Return the ``session.update`` that asks for it."""
+        self.told = len(self.tools)
         servers = self.assistant.mcp_servers if self.has_mcp else ()
         tools = [*self.tools, *(server.to_ga() for server in servers)]
         session = session_config.session_update(self.assistant, tools, self.transcription_model)
         return {"type": "session.update", "session": session}
+
+    def news(self) -> list[Object]:
+        """Return a ``session.update`` for functions that came after the wish, if there are some."""
+        if not self.ready or self.told == len(self.tools):
+            return []
+        self.told = len(self.tools)
+        return [{"type": "session.update", "session": {"type": "realtime", "tools": list(self.tools)}}]
+
+    def host(self) -> list[HostServers]:
+        """Return the wish, once, that the servers are called from here where the service calls none."""
+        due = not self.has_mcp and not self.hosting and bool(self.assistant.mcp_servers)
+        self.hosting |= due
+        return [HostServers()] if due else []
 
     def opened(self, session: Object) -> None:
         """Take the service's first word, ``session.created``."""

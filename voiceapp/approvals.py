@@ -29,9 +29,10 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One question. ``server_label`` is empty for a function of this server; ``due_ms`` is when it lapses.
+    """One question. ``server_label`` is empty for a tool of no MCP server; ``due_ms`` is when it lapses.
 
-    ``call_id`` names the call that waits; it is empty where a service asks before there is one.
+    ``call_id`` names the call that waits; it is empty where a service asks before there is one. ``ours`` is
+    whether the call is to run here, and not at the service.
     """
 
     request_id: str
@@ -40,6 +41,7 @@ class Approval:
     server_label: str
     call_id: str
     due_ms: float
+    ours: bool = False
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ response follows when all are answered.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 
 import msgspec
 
@@ -27,8 +27,10 @@ _REASONS = {
 
 
 class CallFlow:
-    """See the module. ``ask_first`` names the functions that run only once the user allows it.
+    """See the module.
 
+    ``ask_first`` has the functions that run only once the user allows it, and how each is named to the user:
+    its server's label, if it has one, and its name there.
     ``responses`` are those that called something: asked for again, they would call it twice.
     """
 
@@ -37,7 +39,7 @@ class CallFlow:
         own: OwnEvents,
         servers: tuple[McpServer, ...],
         approval_ms: float,
-        ask_first: Collection[str] = (),
+        ask_first: Iterable[str] = (),
     ) -> None:
         self.functions = FunctionCalls()
         self.shown = CallEvents()
@@ -45,7 +47,7 @@ class CallFlow:
         self.approvals = Approvals(approval_ms)
         self._own = own
         self._servers = servers
-        self._ask_first = ask_first
+        self.ask_first = {name: ("", name) for name in ask_first}
         self.responses: set[str] = set()
         self._connected = True
         self._kept: list[tuple[str, str, str]] = []
@@ -73,11 +75,12 @@ class CallFlow:
             *self.shown.arguments(call.call_id, call.arguments),
         ]
         # What is no JSON object never reaches the function, so there is nothing to ask.
-        if call.name not in self._ask_first or not _is_object(call.arguments):
+        if call.name not in self.ask_first or not _is_object(call.arguments):
             return [*told, due]
         due_ms = call.started_ms + self.approvals.timeout_ms
         request_id = f"approval_{call.call_id}"
-        approval = Approval(request_id, call.name, call.arguments, "", call.call_id, due_ms)
+        label, name = self.ask_first[call.name]
+        approval = Approval(request_id, name, call.arguments, label, call.call_id, due_ms, ours=True)
         return [*told, *self._ask(approval, call.started_ms)]
 
     def item(self, raw: Object, text: str, now: float, index: int | None = None) -> list[Action]:
@@ -94,9 +97,7 @@ class CallFlow:
             return [SendBrowser(text), *self.shown.started(names[0], names[1], index, names[2])]
         if not isinstance(kind, str) or not kind.startswith("mcp_"):
             return [SendBrowser(text)]
-        told: list[Action] = [
-            SendBrowser(scrub(_without_tools(text) if "tools" in raw else text, self._servers))
-        ]
+        told: list[Action] = [self.seen(raw, text)]
         if kind == "mcp_list_tools":
             self.mcp.list_item(raw)
         elif kind == "mcp_call":
@@ -104,6 +105,11 @@ class CallFlow:
         elif kind == "mcp_approval_request" and not self.approvals.known(str(raw.get("id"))):
             told += self._asked(raw, now)
         return self._clean(told)
+
+    def seen(self, raw: Object, text: str) -> SendBrowser:
+        """Return an event with an item for the page: without secrets, and without the operator's tools."""
+        listed = raw.get("type") == "mcp_list_tools" and "tools" in raw
+        return SendBrowser(scrub(_without_tools(text) if listed else text, self._servers))
 
     def event(self, event: McpEvent, text: str, now: float) -> list[Action]:
         """Take an event of MCP."""
@@ -154,7 +160,7 @@ class CallFlow:
         told: list[Action] = [self.approvals.settle(request_id, outcome)]
         allowed = outcome is Outcome.ALLOWED
         why = reason or _REASONS.get(outcome, "")
-        if not approval.server_label:
+        if approval.ours:
             return [*told, *self._settle_function(approval, allowed, why, now)]
         answer = {"type": "mcp_approval_response", "approval_request_id": request_id, "approve": allowed}
         # Services want an id of this kind of item.
@@ -164,13 +170,16 @@ class CallFlow:
         if call is not None and not call.status and not allowed:
             call.output = why
             told += self.mcp.give_up(call, "denied", now, "not_approved")
+        if call is not None:
+            call.since_ms = now
         # An allowed call that is there already is followed once it has ended.
         self.mcp.follow_up_due |= not allowed or call is None
         return told
 
     def _settle_function(self, approval: Approval, allowed: bool, why: str, now: float) -> list[Action]:
         if allowed:
-            return [CallTool(approval.call_id, approval.name, approval.arguments)]
+            call = self.functions.pending.get(approval.call_id)
+            return [] if call is None else [CallTool(call.call_id, call.name, call.arguments)]
         error = {"error": {"code": "not_approved", "message": why}}
         output = msgspec.json.encode(error).decode()
         return self.returned(approval.call_id, output, status="denied", now=now)
@@ -224,6 +233,9 @@ class CallFlow:
     def tick(self, now: float) -> list[Action]:
         """Refuse what nobody answered in time."""
         told = self.mcp.unexplained_by(now)
+        for call in self.mcp.hanging(now, {waiting.call_id for waiting in self.approvals.pending.values()}):
+            told += self.mcp.give_up(call, "failed", now, "timeout")
+            self.mcp.follow_up_due = True
         for approval in self.approvals.overdue(now):
             told += self.settle(approval.request_id, Outcome.TIMED_OUT, now)
             message = f"Nobody answered whether {approval.name} may be used, so it was not."
@@ -238,7 +250,7 @@ class CallFlow:
         """The connection is gone, and with it the service's calls and questions; our own go on."""
         told: list[Action] = []
         for approval in list(self.approvals.pending.values()):
-            if approval.server_label:
+            if not approval.ours:
                 told.append(self.approvals.settle(approval.request_id, Outcome.WITHDRAWN))
                 message = f"The voice service was lost while {approval.name} waited for your answer."
                 told.append(notice("approval_withdrawn", message, "warning"))

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from voiceapp import page_events, session_config
-from voiceapp.actions import Action, SaveResponse, SendBrowser, SendUpstream, notice, to_browser
+from voiceapp.actions import Action, KeptItem, SaveResponse, SendBrowser, SendUpstream, notice, to_browser
 from voiceapp.agreement import Agreement
 from voiceapp.call_flow import CallFlow
 from voiceapp.calls import PendingCall
 from voiceapp.config import AssistantConfig
-from voiceapp.items import Items
+from voiceapp.items import Items, TextEvent
 from voiceapp.mcp_calls import McpEvent
 from voiceapp.mcp_servers import scrub
 from voiceapp.own_events import OwnEvents
@@ -61,6 +61,11 @@ class Conversation:
         self.owes_response = False
         self.held: list[Event | UnknownEvent] = []
 
+    def restore(self, kept: list[KeptItem]) -> None:
+        """Take what was said before, in another session or process; calls among it are not run again."""
+        self.items.restore(kept)
+        self.calls.functions.answered |= {item.call_id for item in kept if item.call_id}
+
     # -- from the service ---------------------------------------------------------------------------
 
     def receive_server(self, event: Event | UnknownEvent, text: str, now: float) -> list[Action]:
@@ -85,6 +90,7 @@ class Conversation:
         self.restoring = {str(create["item"]["id"]) for create in history}
         return [
             to_browser(session_config.without_instructions(codec.to_fields(event))),
+            *self.agreement.host(),
             self.own.send(self.agreement.wish(), "configure"),
             *(self.own.send(create, "history") for create in history),
         ]
@@ -93,6 +99,7 @@ class Conversation:
         return [
             self.agreement.updated(event.session),
             to_browser(session_config.without_instructions(codec.to_fields(event))),
+            *(self.own.send(news, "configure") for news in self.agreement.news()),
             *self.calls.connected(now),
             *self._ask_again(),
             *self._follow_up(),
@@ -126,7 +133,8 @@ class Conversation:
             purpose = self.own.take(event_id)
             if purpose == "configure":
                 told, wish = self.agreement.refused(event.error)
-                return [told, *([self.own.send(wish, "configure")] if wish else [])]
+                asked = [self.own.send(wish, "configure")] if wish else []
+                return [told, *self.agreement.host(), *asked]
             if purpose is not None:
                 return []
         if code in _SETTLED_HERE:
@@ -148,6 +156,9 @@ class Conversation:
             return []
         saves = self.items.done(event.item, event.previous_item_id, now)
         return [*self.calls.item(event.item, text, now), *saves, *self._follow_up()]
+
+    def _item_retrieved(self, event: events.ConversationItemRetrieved, text: str, now: float) -> list[Action]:
+        return [self.calls.seen(event.item, text)]
 
     def _item_deleted(self, event: events.ConversationItemDeleted, text: str, now: float) -> list[Action]:
         self.items.remove(event.item_id)
@@ -183,22 +194,8 @@ class Conversation:
     def _mcp(self, event: McpEvent, text: str, now: float) -> list[Action]:
         return [*self.calls.event(event, text, now), *self._follow_up()]
 
-    def _text_delta(
-        self,
-        event: events.ResponseOutputAudioTranscriptDelta | events.ResponseOutputTextDelta,
-        text: str,
-        now: float,
-    ) -> list[Action]:
-        self.items.text_delta(event)
-        return [] if self.speaker.is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
-
-    def _text_done(
-        self,
-        event: events.ResponseOutputAudioTranscriptDone | events.ResponseOutputTextDone,
-        text: str,
-        now: float,
-    ) -> list[Action]:
-        self.items.text_done(event)
+    def _text(self, event: TextEvent, text: str, now: float) -> list[Action]:
+        self.items.words(event)
         return [] if self.speaker.is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
 
     def _audio_done(self, event: events.ResponseOutputAudioDone, text: str, now: float) -> list[Action]:
@@ -293,6 +290,12 @@ class Conversation:
         item = self.items.get(event.item_id)
         return [SendBrowser(text), *self.calls.more(event, item.name if item else "")]
 
+    def tools_listed(self, tools: list[Object], ask_first: dict[str, tuple[str, str]]) -> list[Action]:
+        """Take functions that came after the session began; ``ask_first`` as in ``CallFlow``."""
+        self.agreement.tools += tools
+        self.calls.ask_first |= ask_first
+        return [self.own.send(news, "configure") for news in self.agreement.news()]
+
     def tool_returned(self, call_id: str, output: str, *, status: str, now: float) -> list[Action]:
         """Take a tool's output; the model is asked to go on once every pending call is answered."""
         return [*self.calls.returned(call_id, output, status=status, now=now), *self._follow_up()]
@@ -376,21 +379,19 @@ _SERVER: dict[type[Event | UnknownEvent], _Handler] = {
     events.Error: Conversation._error,
     events.ConversationItemAdded: Conversation._item_added,
     events.ConversationItemDone: Conversation._item_done,
+    events.ConversationItemRetrieved: Conversation._item_retrieved,
     events.ConversationItemDeleted: Conversation._item_deleted,
     events.ConversationItemInputAudioTranscriptionCompleted: Conversation._transcribed,
     events.ConversationItemInputAudioTranscriptionFailed: Conversation._not_transcribed,
     events.ResponseCreated: Conversation._response_created,
     events.ResponseOutputItemAdded: Conversation._output_item,
     events.ResponseOutputItemDone: Conversation._output_item,
-    events.ResponseOutputTextDelta: Conversation._text_delta,
-    events.ResponseOutputAudioTranscriptDelta: Conversation._text_delta,
-    events.ResponseOutputTextDone: Conversation._text_done,
-    events.ResponseOutputAudioTranscriptDone: Conversation._text_done,
     events.ResponseOutputAudioDone: Conversation._audio_done,
     events.ResponseFunctionCallArgumentsDelta: Conversation._arguments_delta,
     events.ResponseFunctionCallArgumentsDone: Conversation._arguments_done,
     events.ResponseDone: Conversation._response_done,
     events.InputAudioBufferSpeechStarted: Conversation._speech_started,
     events.InputAudioBufferSpeechStopped: Conversation._speech_stopped,
+    **dict.fromkeys(get_args(TextEvent), Conversation._text),
     **dict.fromkeys(get_args(McpEvent), Conversation._mcp),
 }

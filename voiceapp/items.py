@@ -10,6 +10,13 @@ from voiceapp.actions import Action, KeptItem, SaveItem
 from voiceapp.protocol import events
 from voiceapp.protocol.events import Object
 
+TextEvent = (
+    events.ResponseOutputTextDelta
+    | events.ResponseOutputTextDone
+    | events.ResponseOutputAudioTranscriptDelta
+    | events.ResponseOutputAudioTranscriptDone
+)
+
 TRANSCRIPT_TIMEOUT_MS = 15_000.0
 """A transcript that has not come by then is shown as "not transcribed"."""
 
@@ -68,26 +75,21 @@ class Items:
         item.generated_text, item.transcript_status = words.strip(), status
         return [SaveItem(item)]
 
-    def text_delta(
-        self, event: events.ResponseOutputAudioTranscriptDelta | events.ResponseOutputTextDelta
-    ) -> None:
-        """Take words of an answer that grows."""
+    def words(self, event: TextEvent) -> None:
+        """Take words of an answer that grows, or all of them at its end."""
         item = self.by_id.get(event.item_id)
         if item is None:
             return
-        item.generated_text += event.delta
-        item.response_id = event.response_id
-        if isinstance(event, events.ResponseOutputAudioTranscriptDelta):
-            item.modality = "audio"
-
-    def text_done(
-        self, event: events.ResponseOutputAudioTranscriptDone | events.ResponseOutputTextDone
-    ) -> None:
-        """Take all the words of an answer."""
-        item = self.by_id.get(event.item_id)
-        if item is not None:
-            spoken = isinstance(event, events.ResponseOutputAudioTranscriptDone)
-            item.generated_text = event.transcript if spoken else event.text  # type: ignore[union-attr]
+        match event:
+            case events.ResponseOutputTextDone():
+                item.generated_text = event.text
+            case events.ResponseOutputAudioTranscriptDone():
+                item.generated_text = event.transcript
+            case _:
+                item.generated_text += event.delta
+                item.response_id = event.response_id
+                if isinstance(event, events.ResponseOutputAudioTranscriptDelta):
+                    item.modality = "audio"
 
     def remove(self, item_id: str) -> None:
         """Forget an item that was deleted."""

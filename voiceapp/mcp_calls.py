@@ -7,11 +7,11 @@ only once it is allowed; all three are understood.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from voiceapp.actions import Action, SaveToolCall, notice
+from voiceapp.actions import Action, SaveToolCall, SendBrowser, notice
 from voiceapp.call_events import CallEvents
 from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol import events
@@ -19,6 +19,10 @@ from voiceapp.protocol.events import Object
 
 MAX_REASON_CHARS = 300
 """Of a service's reason for a failure; the rest is of no use to whoever talks."""
+
+ENDED_MS = 120_000.0
+"""A call that was made, and allowed where that was wanted, ends within this, or is waited for no longer: twice
+what the embedded engine gives a server."""
 
 EXPLAINED_MS = 1000.0
 """Within this after ``response.mcp_call.failed`` the call's item says why."""
@@ -44,6 +48,7 @@ class McpCall:
     name: str
     started_ms: int
     arguments: str = ""
+    since_ms: float = 0.0
     running: bool = False
     request_id: str = ""
     status: str = ""
@@ -103,7 +108,8 @@ class McpCalls:
         item_id = str(raw.get("id"))
         call = self.calls.get(item_id)
         if call is None:
-            call = McpCall(item_id, str(raw.get("server_label", "")), str(raw.get("name", "")), int(now))
+            label, name = str(raw.get("server_label", "")), str(raw.get("name", ""))
+            call = McpCall(item_id, label, name, int(now), since_ms=now)
             self.calls[item_id] = call
         call.arguments = str(raw.get("arguments") or call.arguments)
         call.request_id = str(raw.get("approval_request_id") or call.request_id)
@@ -162,6 +168,12 @@ class McpCalls:
             told += self.shown.failed(item_id, {"type": "mcp_error"})
         return told
 
+    def hanging(self, now: float, waiting: Collection[str]) -> list[McpCall]:
+        """Return the calls that should have ended, but for those ``waiting`` for the user."""
+        return [
+            call for call in self.open() if now - call.since_ms >= ENDED_MS and call.item_id not in waiting
+        ]
+
     def asked_about(self, raw: Object) -> McpCall | None:
         """Return the open call that a service's question is about, if there is one already."""
         request_id = raw.get("id")
@@ -195,12 +207,12 @@ class McpCalls:
                 call.arguments = event.arguments
                 return self._begin(call, event.output_index)
             case events.ResponseMcpCallInProgress():
-                call.running = True
+                call.running, call.since_ms = True, now
                 return self._begin(call, event.output_index)
         return []
 
 
-def no_tools(label: str, reason: str) -> Action:
+def no_tools(label: str, reason: str) -> SendBrowser:
     """Return the notice that the tools of a server cannot be used."""
     whose = f"The tools of “{label}”" if label else "An MCP server’s tools"
     said = f"{whose} cannot be used. {reason}".rstrip()

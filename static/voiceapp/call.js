@@ -50,7 +50,6 @@ export class Call {
     this.awaitTimer = 0;
     /** Silence that the service waits for before a turn is over; null where it decides otherwise. @type {number | null} */
     this.silenceMs = null;
-    /** What the server said about the end. */
     this.lastWords = '';
     /** The session that ends is followed by another at once: its end is no news. */
     this.moving = false;

@@ -158,6 +158,35 @@ def test_sound_goes_on_under_a_question(playwright: Playwright, server: Scripted
         expect(page.locator(".approval")).to_have_count(1)
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(320, 480), (375, 740), (1280, 720)])
+def test_a_question_can_be_read_and_answered_on_any_screen(
+    playwright: Playwright, server: ScriptedServer, width: int, height: int, scheme: str
+) -> None:
+    view = {"width": width, "height": height}
+    with open_page(playwright, server.url, flags=FAKE, viewport=view, color_scheme=scheme) as page:
+        link = steps.start(page, server)
+        begin(link, "t0", "x" * 64, "shop")
+        end(link, "t0", "x" * 64, code="x", message="It is away. " * 5)
+        begin(link, "t1", "cancel_order", "shop")
+        ask(link, arguments=json.dumps({f"field{n}": "word " * n for n in range(20)}))
+        expect(page.locator(".approval")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        for name in (".answers .allow", ".answers .deny", "#message", "#hangup"):
+            box = page.locator(name).bounding_box()
+            assert box, name
+            assert 0 <= box["x"] <= width - box["width"], name
+            assert box["y"] + box["height"] <= height, name
+            assert box["height"] >= 44, name
+            centre = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+            hit = page.evaluate(
+                "([x, y, name]) => document.elementFromPoint(x, y)?.closest(name) !== null",
+                [centre["x"], centre["y"], name],
+            )
+            assert hit, f"{name} is covered"
+        assert page.evaluate(Path(__file__).with_name("contrast.js").read_text()) == []
+
+
 # -- the whole product ----------------------------------------------------------------------------------
 
 
@@ -209,6 +238,8 @@ def test_the_embedded_engine_calls_a_server_that_the_admin_named(
         page.get_by_role("button", name="Allow", exact=True).click()
         expect(page.locator(".line.tool .meta")).to_have_text("done", timeout=15_000)
         expect(page.locator(".line.assistant .said").last).to_contain_text("on its way", timeout=15_000)
+        # One for each thing said, and one after the call.
+        assert len([text for text in told if '"response.created"' in text]) == 3
         assert "Bearer s3cret-token" in {request.get("authorization") for request in shop.requests}
         page.click("#hangup")
         expect(page.locator("#status-word")).to_have_text("The conversation has ended")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.items import TimedWord
 from voiceapp.engine.turns import TurnSettings
 from voiceapp.protocol.events import Event
 from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Finished, ReplyRequest, TextDelta
+from voiceapp.tools.mcp_asking import CallMcpTool, ListMcpTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,48 +85,6 @@ class CancelReply:
 
 
 @dataclass(frozen=True, slots=True)
-class McpServer:
-    """An MCP server and the headers that a client wants sent to it, which may hold its secrets."""
-
-    label: str
-    url: str
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class McpTool:
-    """A tool of an MCP server; ``schema`` is the JSON Schema of its arguments."""
-
-    name: str
-    description: str = ""
-    schema: dict[str, Any] = field(default_factory=dict)
-    annotations: dict[str, Any] | None = None
-
-    @property
-    def read_only(self) -> bool:
-        """Whether the server says that the tool changes nothing."""
-        return self.annotations is not None and self.annotations.get("readOnlyHint") is True
-
-
-@dataclass(frozen=True, slots=True)
-class ListMcpTools:
-    """Ask a server for its tools; answer with ``McpListed`` or ``McpNotListed``."""
-
-    item_id: str
-    server: McpServer
-
-
-@dataclass(frozen=True, slots=True)
-class CallMcpTool:
-    """Call a tool of a server; answer with ``McpCalled``."""
-
-    item_id: str
-    server: McpServer
-    name: str
-    arguments: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class AwaitIdle:
     """Report ``idle`` once the user has heard everything and then been silent for ``idle_ms``."""
 
@@ -185,31 +143,3 @@ class Failed:
 
 
 ReplyFact = Opened | TextDelta | Spoken | CallStarted | CallArguments | CallFinished | Finished | Failed
-
-
-@dataclass(frozen=True, slots=True)
-class McpListed:
-    """A server told its tools."""
-
-    item_id: str
-    tools: tuple[McpTool, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class McpNotListed:
-    """A server did not tell its tools."""
-
-    item_id: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class McpCalled:
-    """A tool brought its output, or ``error``, an object of a type that the protocol knows."""
-
-    item_id: str
-    output: str | None
-    error: dict[str, Any] | None = None
-
-
-McpFact = McpListed | McpNotListed | McpCalled

@@ -15,11 +15,9 @@ from voiceapp.engine import models
 from voiceapp.engine.actions import (
     Action,
     AwaitIdle,
-    CallMcpTool,
     CancelReply,
     Close,
     EndIdle,
-    ListMcpTools,
     ReplyFact,
     Send,
     Spoken,
@@ -28,7 +26,6 @@ from voiceapp.engine.actions import (
 from voiceapp.engine.buffer import MOST_BYTES
 from voiceapp.engine.faults import Dropped, FaultScript, deliver
 from voiceapp.engine.hearing import Hearing
-from voiceapp.engine.mcp_client import McpClient
 from voiceapp.engine.reply import ReplyWork
 from voiceapp.engine.session import EngineSession
 from voiceapp.engine.session_config import Kind
@@ -38,6 +35,8 @@ from voiceapp.protocol import codec
 from voiceapp.protocol.dialects import Dialect, Half, from_ga, to_ga
 from voiceapp.protocol.events import Event, ResponseDone
 from voiceapp.text.provider import TextProvider
+from voiceapp.tools.mcp_asking import CallMcpTool, ListMcpTools
+from voiceapp.tools.mcp_client import McpClient
 
 log = logging.getLogger(__name__)
 

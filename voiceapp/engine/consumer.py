@@ -19,9 +19,9 @@ from voiceapp.config import Thinking
 from voiceapp.engine import credentials, models, thinking
 from voiceapp.engine.connection import Connection
 from voiceapp.engine.faults import FaultScript, FaultScriptError
-from voiceapp.engine.mcp_client import McpClient
 from voiceapp.engine.session_config import Kind
 from voiceapp.protocol.dialects import Dialect
+from voiceapp.tools.mcp_client import McpClient
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from voiceapp.engine import checks
-from voiceapp.engine.actions import Action, CallMcpTool
+from voiceapp.engine.actions import Action
 from voiceapp.engine.items import Conversation, Item
 from voiceapp.engine.mcp_tools import Offer
 from voiceapp.protocol import events as ev
 from voiceapp.protocol.events import Object
+from voiceapp.tools.mcp_asking import CallMcpTool
 
 # Approvals may never come; whoever has so many open is not asked for more.
 _MOST_OPEN: Final = 32

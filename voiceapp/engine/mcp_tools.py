@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from voiceapp.engine.actions import Action, ListMcpTools, McpServer, McpTool
+from voiceapp.engine.actions import Action
 from voiceapp.engine.items import Conversation, Item
 from voiceapp.errors import ProtocolError
 from voiceapp.mcp_servers import MOST_TOOLS
 from voiceapp.protocol import events as ev
 from voiceapp.protocol.events import Object
 from voiceapp.text.provider import Tool
+from voiceapp.tools.mcp_asking import ListMcpTools, McpAddress, McpTool
+from voiceapp.tools.mcp_rules import allowed, free_name, needs_approval
 
 # A client may name other servers with every update; what it named long ago is forgotten.
 _MOST_LISTINGS: Final = 32
-_LONGEST_NAME: Final = 64
-_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
     """One tool of a server as a response may use it."""
 
-    server: McpServer
+    server: McpAddress
     tool: McpTool
     needs_approval: bool
 
@@ -51,7 +50,7 @@ class McpTools:
         self._new_id = new_id
         self._emit = emit
         self._act = act
-        self._listings: dict[McpServer, _Listing] = {}
+        self._listings: dict[McpAddress, _Listing] = {}
 
     def want(self, tools: Iterable[Object]) -> None:
         """Ask the servers among ``tools`` that were not asked yet, or in vain."""
@@ -93,10 +92,10 @@ class McpTools:
         self._tell(item_id, server, {"tools": [], "error": message})
         self._emit(ev.McpListToolsFailed, item_id=item_id)
 
-    def _find(self, item_id: str) -> tuple[McpServer, _Listing] | None:
+    def _find(self, item_id: str) -> tuple[McpAddress, _Listing] | None:
         return next((pair for pair in self._listings.items() if pair[1].item_id == item_id), None)
 
-    def _tell(self, item_id: str, server: McpServer, fields: Object) -> bool:
+    def _tell(self, item_id: str, server: McpAddress, fields: Object) -> bool:
         """Add the item; return whether the conversation had room for it."""
         item = Item({"id": item_id, "type": "mcp_list_tools", "server_label": server.label, **fields})
         try:
@@ -125,9 +124,9 @@ class McpTools:
             server = server_of(entry)
             listing = self._listings.get(server)
             for tool in listing.tools if listing is not None else ():
-                if _allowed(entry.get("allowed_tools"), tool) and len(offers) < room:
-                    name = _free_name(tool.name, server.label, {*taken, *offers})
-                    offers[name] = Offer(server, tool, _needs_approval(entry.get("require_approval"), tool))
+                if allowed(entry.get("allowed_tools"), tool) and len(offers) < room:
+                    name = free_name(tool.name, server.label, {*taken, *offers})
+                    offers[name] = Offer(server, tool, needs_approval(entry.get("require_approval"), tool))
         return offers
 
 
@@ -154,13 +153,13 @@ def chosen(
     return ("required" if wanted else "none"), tuple(tool for tool in tools if tool.name in wanted)
 
 
-def server_of(entry: Object) -> McpServer:
+def server_of(entry: Object) -> McpAddress:
     """Return the server that a tool's entry names."""
     headers = dict(entry.get("headers") or {})
     if entry.get("authorization"):
         headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
         headers["Authorization"] = f"Bearer {entry['authorization']}"
-    return McpServer(entry["server_label"], entry["server_url"], tuple(headers.items()))
+    return McpAddress(entry["server_label"], entry["server_url"], tuple(headers.items()))
 
 
 def _servers(tools: Iterable[Object]) -> Iterator[Object]:
@@ -174,42 +173,3 @@ def _shown(tool: McpTool) -> Object:
         "input_schema": tool.schema,
         "annotations": tool.annotations,
     }
-
-
-def _free_name(name: str, label: str, taken: set[str]) -> str:
-    """Return a name that chat endpoints take for a function, and that no other tool has."""
-    plain = _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME] or "tool"
-    if plain not in taken:
-        return plain
-    for number in range(len(taken) + 1):
-        end = f"_{label}" if number == 0 else f"_{number}"
-        other = f"{plain[: _LONGEST_NAME - len(end)]}{end}"[-_LONGEST_NAME:]
-        if other not in taken:
-            return other
-    raise AssertionError("more names are taken than there are")
-
-
-def _allowed(wanted: Any, tool: McpTool) -> bool:
-    if wanted is None:
-        return True
-    if isinstance(wanted, list):
-        return tool.name in wanted
-    return _fits(wanted, tool, empty=True)
-
-
-def _needs_approval(rule: Any, tool: McpTool) -> bool:
-    if isinstance(rule, dict):
-        # What is in both, or in neither, is asked for: nothing runs unasked by mistake.
-        always, never = rule.get("always"), rule.get("never")
-        if always is not None and _fits(always, tool, empty=True):
-            return True
-        return never is None or not _fits(never, tool, empty=False)
-    return bool(rule != "never")
-
-
-def _fits(wanted: Object, tool: McpTool, *, empty: bool) -> bool:
-    names, read_only = wanted.get("tool_names"), wanted.get("read_only")
-    if names is None and read_only is None:
-        return empty
-    named = names is None or tool.name in names
-    return bool(named and (read_only is None or tool.read_only is read_only))

@@ -13,10 +13,6 @@ from voiceapp.engine.actions import (
     CancelReply,
     EndIdle,
     Failed,
-    McpCalled,
-    McpFact,
-    McpListed,
-    McpNotListed,
     Opened,
     ReplyFact,
     Speaking,
@@ -41,6 +37,7 @@ from voiceapp.text.provider import (
     TextDelta,
     Tool,
 )
+from voiceapp.tools.mcp_asking import McpCalled, McpFact, McpListed, McpNotListed
 
 _MOST_AT_ONCE: Final = 8
 _CONTEXT_TOKENS: Final = 28_224

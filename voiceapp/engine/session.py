@@ -17,7 +17,6 @@ from voiceapp.engine.actions import (
     ForgetTurn,
     Hear,
     Listen,
-    McpFact,
     ReplyFact,
     Send,
     Speaking,
@@ -33,6 +32,7 @@ from voiceapp.protocol import codec
 from voiceapp.protocol import events as ev
 from voiceapp.protocol.events import Object
 from voiceapp.text.provider import ReplyRequest
+from voiceapp.tools.mcp_asking import McpFact
 
 # Silence kept in front of a turn that has not begun yet, beyond the padding that it will be given.
 _SPARE_MS: Final = 2_000

@@ -330,12 +330,12 @@ class ServerConnection:
         return answer(operation.header, MessageType.PARTIAL_RESULT, metadata, body)
 
     def result(
-        self, operation: Operation, status: Status, event: Object, *, total_ms: int = 0
+        self, operation: Operation, status: Status, event: Object, *, total_ms: int = 0, queue_ms: int = 0
     ) -> list[Action]:
         """End an operation with its one terminal event."""
         if operation.state is not OperationState.RUNNING or event["type"] not in profile.TERMINAL:
             raise LocalProtocolError("An operation ends once, with a terminal event.", code="nnrp_order")
-        metadata, body = profile.write_result(status, event, total_ms=total_ms)
+        metadata, body = profile.write_result(status, event, total_ms=total_ms, queue_ms=queue_ms)
         packet = answer(operation.header, MessageType.RESULT_PUSH, metadata, body)
         return [Send(packet), *self._ended(operation)]
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.dispatch import receiver
 
+from voiceapp.errors import TextEngineError
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
 from voiceapp.nnrp.layouts import ErrorCode, WireError
 from voiceapp.nnrp.operations import (
@@ -56,6 +57,8 @@ SEND_S: Final = 30.0
 """How long a client may leave a packet unread."""
 DRAIN_S: Final = 10.0
 """How long operations may go on when the server stops."""
+FAILING_MODEL: Final = "backend-error"
+"""Model that always fails, where faults may be ordered."""
 FAILED: Final = 4011
 """Close code of a connection that a fault of ours ended."""
 
@@ -69,11 +72,15 @@ class TokenBacking:
 
     async def engine(self, holder: TokenHolder, body: Object) -> Completions:
         """See ``Backing``."""
+        if body["model"] == FAILING_MODEL and settings.VOICE.engine_faults not in ("", "0"):
+            raise TextEngineError("The model failed, as ordered.")
         return await providers.completions(settings.VOICE, model=body["model"], user_id=holder.user_id)
 
     async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
         """See ``Backing``."""
-        await tokens.charge(holder, tokens_in=tokens_in, tokens_out=tokens_out)
+        voice = settings.VOICE
+        cost_usd = (tokens_in * voice.text_price_in + tokens_out * voice.text_price_out) / 1_000_000
+        await tokens.charge(holder, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=round(cost_usd, 6))
 
 
 class NnrpApp:
@@ -271,7 +278,8 @@ class _Connection:
             status, event = await work.run()
             await self._room(operation)
             total_ms = int((asyncio.get_running_loop().time() - began) * 1000)
-            self._perform(self._machine.result(operation, status, event, total_ms=total_ms))
+            times = {"total_ms": total_ms, "queue_ms": work.queue_ms}
+            self._perform(self._machine.result(operation, status, event, **times))
         except Exception:
             logger.exception("operation %d could not be answered", operation.operation_id)
             error = WireError("The server failed.", ErrorCode.INTERNAL_ERROR, fatal=True)

@@ -233,13 +233,18 @@ def cancelled_event(reason: str) -> Object:
     return {"type": CANCELLED, "reason": reason}
 
 
-def write_result(status: Status, event: Object | None, *, total_ms: int = 0) -> tuple[ResultPush, bytes]:
-    """Return metadata and body of a RESULT_PUSH; ``event`` is ``None`` for a success that has none."""
-    spent = min(total_ms, 0xFFFF)
+def write_result(
+    status: Status, event: Object | None, *, total_ms: int = 0, queue_ms: int = 0
+) -> tuple[ResultPush, bytes]:
+    """Return metadata and body of a RESULT_PUSH; ``event`` is ``None`` for a success that has none.
+
+    ``total_ms`` is the time since the submit, ``queue_ms`` the part of it spent waiting.
+    """
+    metadata = ResultPush(status, queue_ms=min(queue_ms, 0xFFFF), server_total_ms=min(total_ms, 0xFFFF))
     if event is None:
-        empty = ResultPush(status, server_total_ms=spent, payload_kind_bitmap=0, payload_frame_count=0)
+        empty = msgspec.structs.replace(metadata, payload_kind_bitmap=0, payload_frame_count=0)
         return empty, pack_body([])
-    return ResultPush(status, server_total_ms=spent), pack_body([Frame(Descriptor(), to_json(event))])
+    return metadata, pack_body([Frame(Descriptor(), to_json(event))])
 
 
 def read_result(metadata: ResultPush, body: bytes) -> Object | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, aclosing, asynccontextmanager
 from typing import Any, Final, Protocol
 
 from voiceapp.errors import LocalProtocolError, RemoteProtocolError, TextEngineError
@@ -25,6 +25,13 @@ logger = logging.getLogger(__name__)
 
 OPERATION_S: Final = 300.0
 """Longest operation that asks for no time-out of its own."""
+
+QUEUE_S: Final = 30.0
+"""How long an operation waits where its token has as many requests under way as it may."""
+_LOOK_S: Final = 0.05
+"""How often it looks for a place: requests that came another way free places too, and tell nobody."""
+DEFAULT_MODEL: Final = "default"
+"""A request must name a model; this names whichever the settings do."""
 
 _ENGINE_OVERLOAD: Final = frozenset({"rate_limit_exceeded"})
 _ENGINE_TIMEOUT: Final = frozenset({"text_engine_timeout"})
@@ -47,7 +54,10 @@ class Backing(Protocol):
 
 
 class Work:
-    """One operation under way: ``run`` answers it, ``settle`` charges for it."""
+    """One operation under way: ``run`` answers it, ``settle`` charges for it.
+
+    ``queue_ms`` is how long it waited for its turn.
+    """
 
     def __init__(self, operation: Operation, backing: Backing, holder: TokenHolder, tell: Tell) -> None:
         self._operation = operation
@@ -61,6 +71,7 @@ class Work:
         )
         self._limit: asyncio.Timeout | None = None
         self._started = asyncio.get_running_loop().time()
+        self.queue_ms = 0
         self._asked = False
         self._emitted = 0
 
@@ -107,7 +118,7 @@ class Work:
         await self._backing.charge(self._holder, tokens_in, tokens_out)
 
     async def _answer(self) -> tuple[Status, Object]:
-        with self._holder.request():
+        async with self._place():
             engine = await self._backing.engine(self._holder, self._request.body)
             if self._request.diagnostics:
                 told = {
@@ -127,6 +138,24 @@ class Work:
             if enough or await self._pass_on(self._reply.finish()):
                 return await self._cancelled()
         return Status.OK, profile.completed_event(self._reply.body())
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        """Hold a place among the token's requests; wait for one where all are taken."""
+        now = asyncio.get_running_loop().time
+        began = now()
+        while True:
+            with ExitStack() as places:
+                try:
+                    places.enter_context(self._holder.request())
+                except QuotaExceeded as error:
+                    if error.code != "quota_concurrent" or now() - began >= QUEUE_S:
+                        raise
+                else:
+                    self.queue_ms = int((now() - began) * 1000)
+                    yield
+                    return
+            await asyncio.sleep(_LOOK_S)
 
     async def _pass_on(self, events: list[Object]) -> bool:
         """Send partial events; return whether the client has as many as it wants."""
@@ -152,6 +181,8 @@ class Work:
 def _body(body: Object) -> Object:
     """Return the request as the engine gets it: streamed, and counted for whoever pays."""
     options = body.get("stream_options") or {}
+    if body["model"] == DEFAULT_MODEL:
+        body = {name: value for name, value in body.items() if name != "model"}
     return {**body, "stream": True, "stream_options": {**options, "include_usage": True}}
 
 

@@ -84,10 +84,9 @@ class LiveSession:
         self._moved = opened.taken_over_ms is not None
         self._started = self._loop.time() - (opened.taken_over_ms or 0) / 1000
         self.last_seq = 0
-        self._ids = (f"relay_{n}" for n in count(1))
         self.conversation = Conversation(
             self.assistant,
-            self._ids,
+            (f"relay_{n}" for n in count(1)),
             transcription_model=target.transcription_model,
             tools=registry.definitions(self.assistant.tools),
             ask_first=registry.ask_first(self.assistant.tools),
@@ -96,19 +95,11 @@ class LiveSession:
         self.abilities = Abilities(self, config.max_session_s * 1000)
         self._tools = self._tools_of(self.assistant)
         self._earlier = opened.earlier
-        self.conversation.items.restore(past.kept_items(opened.earlier))
+        self.conversation.restore(past.kept_items(opened.earlier))
         self._keep = Keeper(self.id, lambda told: self.outbox.put_text(told.text)).keep
-        self._recorder = (
-            Recorder(
-                recordings_folder(config.data_dir),
-                self.id,
-                self.legs.input,
-                self.legs.output,
-                opened.taken_over_ms or 0,
-            )
-            if config.record_audio
-            else None
-        )
+        folder, formats = recordings_folder(config.data_dir), (self.legs.input, self.legs.output)
+        begins_ms = opened.taken_over_ms or 0
+        self._recorder = Recorder(folder, self.id, *formats, begins_ms) if config.record_audio else None
         self._early: deque[bytes] = deque()
         self._early_ms = 0.0
         self._line = Line(self.id, target, config, self)
@@ -376,10 +367,12 @@ class LiveSession:
                 # A task of its own: a slow tool delays nothing but its own answer.
                 if self.ending is None:
                     self._group.create_task(self._call_tool(action))
+            case actions.HostServers():
+                self._group.create_task(self._tools.host(self.conversation, self.perform))
 
     def _tools_of(self, assistant: AssistantConfig) -> ToolRuns:
         doors = self.abilities.of_call
-        return ToolRuns(registry, self.id, self.user_id, assistant.tools, self.tell, doors)
+        return ToolRuns(registry, self.id, self.user_id, assistant, self.config, self.tell, doors)
 
     async def _call_tool(self, call: actions.CallTool) -> None:
         output, status = await self._tools.run(call)

@@ -7,9 +7,15 @@ import threading
 from collections.abc import Callable
 from uuid import UUID
 
-from voiceapp.actions import CallTool, SendBrowser, to_browser
+from voiceapp.actions import Action, CallTool, SendBrowser, to_browser
+from voiceapp.config import AssistantConfig, VoiceConfig
+from voiceapp.conversation import Conversation
 from voiceapp.errors import ToolError
+from voiceapp.mcp_calls import no_tools
+from voiceapp.mcp_servers import McpServer
 from voiceapp.tools.capabilities import Capabilities
+from voiceapp.tools.mcp import McpHost
+from voiceapp.tools.mcp_client import McpClient
 from voiceapp.tools.registry import Registry, ToolContext, failure
 
 PROGRESS_S = 0.2
@@ -60,7 +66,7 @@ class Progress:
 
 
 class ToolRuns:
-    """The tools of one session: those of the registry that its assistant names.
+    """The tools of one session: those of the registry that its assistant names, and its MCP servers'.
 
     ``doors`` gives what the session lets a call do, by the call's id.
     """
@@ -70,7 +76,8 @@ class ToolRuns:
         registry: Registry,
         session_id: UUID,
         user_id: int,
-        allowed: tuple[str, ...],
+        assistant: AssistantConfig,
+        config: VoiceConfig,
         show: Callable[[SendBrowser], None],
         doors: Callable[[str], Capabilities] | None = None,
     ) -> None:
@@ -78,8 +85,27 @@ class ToolRuns:
         self._registry = registry
         self._session_id = session_id
         self._user_id = user_id
-        self._allowed = allowed
+        self._allowed = assistant.tools
+        self._servers = assistant.mcp_servers
+        self._host = McpHost(McpClient(private_allowed=config.engine_mcp_private), assistant.tools)
         self._show = show
+
+    async def host(self, conversation: Conversation, perform: Callable[[list[Action]], None]) -> None:
+        """Ask every MCP server for its tools, all at once, and tell the conversation as each answers."""
+        async with asyncio.TaskGroup() as asking:
+            for server in self._servers:
+                asking.create_task(self._list(server, conversation, perform))
+
+    async def _list(
+        self, server: McpServer, conversation: Conversation, perform: Callable[[list[Action]], None]
+    ) -> None:
+        try:
+            listed = await self._host.list(server)
+        except ToolError as error:
+            perform([no_tools(server.server_label, error.message)])
+            return
+        asked = {tool.function: (server.server_label, tool.tool.name) for tool in listed if tool.asks}
+        perform(conversation.tools_listed([tool.definition() for tool in listed], asked))
 
     async def run(self, call: CallTool) -> tuple[str, str]:
         """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised."""
@@ -87,6 +113,8 @@ class ToolRuns:
         doors = self._doors(call.call_id) if self._doors else None
         context = ToolContext(self._session_id, self._user_id, call.call_id, progress.tell, doors)
         try:
+            if self._host.has(call.name):
+                return await self._host.run(call.name, call.arguments), "completed"
             return await self._registry.run(call.name, call.arguments, context, self._allowed), "completed"
         except ToolError as error:
             return failure(error), "failed"

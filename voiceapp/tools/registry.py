@@ -174,7 +174,7 @@ class Registry:
         except Exception as error:
             logger.exception("the tool %s failed", name)
             raise ToolFailed(f"{name} failed ({type(error).__name__}).") from error
-        return _as_text(name, result)
+        return as_text(name, result)
 
     async def _call(self, function: Callable[..., Any], given: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(function):
@@ -223,7 +223,11 @@ def _read_arguments(found: Tool, arguments: str) -> dict[str, Any]:
     return {name: getattr(read, name) for name in found.arguments.__struct_fields__}
 
 
-def _as_text(name: str, result: Any) -> str:
+def as_text(name: str, result: Any) -> str:
+    """Return what a tool brought as text for the model, cut to ``MAX_OUTPUT_CHARS``.
+
+    Raises ``ToolFailed`` where it is neither text nor JSON.
+    """
     try:
         text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
     except (TypeError, ValueError) as error:

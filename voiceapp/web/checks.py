@@ -10,8 +10,10 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
+from django.db import DatabaseError
 
-from voiceapp.config import Problem, VoiceConfig
+from voiceapp.config import Problem, UpstreamKind, VoiceConfig
+from voiceapp.records.models import Assistant
 
 _ONLY_A_HINT = frozenset({"AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT"})
 
@@ -45,6 +47,29 @@ def missing_extras(config: VoiceConfig) -> list[Problem]:
             )
         )
     return found
+
+
+@checks.register(checks.Tags.database)
+def check_mcp(
+    app_configs: Sequence[AppConfig] | None = None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Warn where assistants name MCP servers that this server would call, and the package for it is missing.
+
+    Azure's GA service calls them itself.
+    """
+    if settings.VOICE.upstream_kind is UpstreamKind.AZURE_GA or _installed("mcp"):
+        return []
+    for database in databases or ():
+        try:
+            named = Assistant.objects.using(database).exclude(mcp_servers=[]).exists()
+        except DatabaseError:
+            # There are no tables yet, and so no assistants.
+            continue
+        if named:
+            warning = "Assistants name MCP servers, and the package mcp is missing."
+            hint = f"Run: {sys.executable} -m pip install mcp==2.3.0"
+            return [checks.Warning(warning, hint=hint, id="voiceapp.mcp.W001")]
+    return []
 
 
 def _installed(package: str) -> bool:

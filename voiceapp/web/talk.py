@@ -24,6 +24,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from voiceapp.audio import g711, pcm
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.errors import AudioFormatError, UpstreamError
+from voiceapp.records.inert import inert
 
 FRAME_S = 0.02
 REPORT_S = 0.2
@@ -83,10 +84,14 @@ def read_microphone(path: Path, audio_format: AudioFormat) -> bytes:
 
 
 class Talk:
-    """One conversation. ``say`` is told each line of it as it comes."""
+    """One conversation. ``say`` is told each line of it as it comes.
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    Nobody is there to be asked: calls of tools that need a word are allowed by ``allow_tools``, or refused.
+    """
+
+    def __init__(self, say: Callable[[str], None], *, allow_tools: bool = False) -> None:
         self.say = say
+        self.allow_tools = allow_tools
         self.turns: list[Turn] = []
         self.session_id = ""
         self.input = self.output = AudioFormat.PCM16
@@ -264,6 +269,8 @@ class Talk:
                 self.say(f"[{event['message']}]")
             case "error":
                 self.say(f"[error: {event['error'].get('message')}]")
+            case "approval.requested":
+                await self._allow(event)
             case "session.ended":
                 self.ended = event
             case "audio.item":
@@ -279,6 +286,15 @@ class Talk:
                 await self._response_done(event["response"])
             case _:
                 self._words(event)
+
+    async def _allow(self, asked: dict[str, Any]) -> None:
+        whose = f" of {asked['server_label']}" if asked["server_label"] else ""
+        said = "allowed" if self.allow_tools else "refused; --allow-tools allows it"
+        call = inert(f"{asked['name']}{whose} may be called with {asked['arguments'] or 'nothing'}?")
+        self.say(f"[{call} {said}]")
+        answer = {"approval_request_id": asked["approval_request_id"], "approve": self.allow_tools}
+        item = {"type": "mcp_approval_response", **answer}
+        await self._send({"type": "conversation.item.create", "item": item})
 
     def _begin(self, event: dict[str, Any]) -> None:
         self.session_id = event["session_id"]

@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     help = (
         "Let a model at a Responses- or chat-compatible endpoint answer your conversations. "
-        "Needs an API token of yours (manage.py token NAME) in VOICEAPP_TOKEN or --token."
+        "Needs an API token of yours (manage.py token NAME) in --token, or TOKEN in the environment."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--thread", default="", help="Id of the one conversation to serve (all of yours)."
         )
-        parser.add_argument("--token", default=os.environ.get("VOICEAPP_TOKEN", ""), help="Your API token.")
+        parser.add_argument("--token", default=os.environ.get("TOKEN", ""), help="Your API token.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve; raises ``CommandError`` with a sentence where that cannot be."""
@@ -46,7 +46,7 @@ class Command(BaseCommand):
         if not server:
             raise CommandError("No server runs here. Start one with manage.py up, or name one: --server URL")
         if not options["token"]:
-            raise CommandError("Give an API token: --token va_…, or VOICEAPP_TOKEN in the environment.")
+            raise CommandError("Give an API token: --token va_…, or TOKEN in the environment.")
         url = f"{_websocket(server)}/ws/model-host/"
         if options["thread"]:
             url += f"?thread={options['thread']}"

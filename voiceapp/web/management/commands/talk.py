@@ -39,6 +39,9 @@ class Command(BaseCommand):
         parser.add_argument("--text", action="append", default=[], help="text to type; may be repeated")
         parser.add_argument("--out", type=Path, help="write the answers to this WAV file")
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+        parser.add_argument(
+            "--allow-tools", action="store_true", help="allow every call of a tool that is asked about"
+        )
         parser.add_argument("--assistant", help="talk with this assistant (its slug)")
         parser.add_argument(
             "--url",
@@ -62,7 +65,9 @@ class Command(BaseCommand):
             raise CommandError(f"{out} cannot be written: name a file in a folder that exists.")
         cookie = cookie_by_link(url) if "/signin/" in url else cookie_of_own_user()
         quiet = options["json"]
-        talk = Talk(lambda line: None if quiet else self.stdout.write(line))
+        talk = Talk(
+            lambda line: None if quiet else self.stdout.write(line), allow_tools=options["allow_tools"]
+        )
         try:
             asyncio.run(
                 talk.run(

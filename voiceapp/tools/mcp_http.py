@@ -16,7 +16,7 @@ import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from voiceapp.engine.actions import McpServer
+from voiceapp.tools.mcp_asking import McpAddress
 
 _TIMEOUT: Final = httpx2.Timeout(10.0, read=60.0)
 _READ_TIMEOUT_S: Final = 60.0
@@ -149,7 +149,7 @@ class _Capped(httpx2.AsyncByteStream):
 
 
 @asynccontextmanager
-async def connected(server: McpServer, guard: Guard) -> AsyncIterator[Client]:
+async def connected(server: McpAddress, guard: Guard) -> AsyncIterator[Client]:
     """Connect to a server; ``guard`` then knows what went wrong on the way."""
     # Answers are read as they come: unpacked they could be of any length.
     headers = {"accept-encoding": "identity", **dict(server.headers)}

@@ -14,22 +14,22 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from voiceapp.engine.actions import (
+from voiceapp.mcp_servers import MOST_TOOLS
+from voiceapp.tools.mcp_asking import (
     CallMcpTool,
     ListMcpTools,
+    McpAddress,
     McpCalled,
     McpFact,
     McpListed,
     McpNotListed,
-    McpServer,
     McpTool,
 )
-from voiceapp.mcp_servers import MOST_TOOLS
 
 if TYPE_CHECKING:
     from mcp.client import Client
 
-    from voiceapp.engine.mcp_http import Guard
+    from voiceapp.tools.mcp_http import Guard
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class McpClient:
             if len(json.dumps([tool.schema for tool in tools])) <= _LONGEST_LIST:
                 return McpListed(action.item_id, tools)
             message = "The MCP server's list of tools is too long."
-        log.info("Engine: no tools from an MCP server: %s", message)
+        log.info("No tools from an MCP server: %s", message)
         return McpNotListed(action.item_id, message)
 
     async def _call(self, action: CallMcpTool) -> McpFact:
@@ -94,10 +94,10 @@ class McpClient:
         return state.result
 
     @asynccontextmanager
-    async def _connected(self, server: McpServer, state: _State) -> AsyncIterator[Client]:
+    async def _connected(self, server: McpAddress, state: _State) -> AsyncIterator[Client]:
         try:
             # In a thread and only now: the package is optional, and takes a second to load.
-            mcp_http = await asyncio.to_thread(importlib.import_module, "voiceapp.engine.mcp_http")
+            mcp_http = await asyncio.to_thread(importlib.import_module, "voiceapp.tools.mcp_http")
         except ImportError:
             raise _Fault(NOT_INSTALLED) from None
         state.guard = mcp_http.Guard(private_allowed=self._private_allowed)
