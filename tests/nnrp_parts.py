@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from functools import cache
 from typing import Any
 
 import openai
@@ -143,16 +144,19 @@ def _subset(wanted: Any, found: Any) -> bool:
     return bool(wanted == found)
 
 
-_CONTRACT = ToolCalls()
-_TERMINAL = set(_CONTRACT.document["wireMapping"]["terminalResult"]["terminalProfileEvents"])
+@cache
+def _contract() -> ToolCalls:
+    return ToolCalls()
 
 
 def check_events(events: list[Object]) -> None:
     """Raise where an operation's events break the contract: its shapes, and one terminal event at the end."""
+    contract = _contract()
     for event in events:
-        if event["type"] in _CONTRACT.schemas:
-            _CONTRACT.check(event)
-    assert [event["type"] in _TERMINAL for event in events] == [False] * (len(events) - 1) + [True]
+        if event["type"] in contract.schemas:
+            contract.check(event)
+    terminal = contract.document["wireMapping"]["terminalResult"]["terminalProfileEvents"]
+    assert [event["type"] in terminal for event in events] == [False] * (len(events) - 1) + [True]
 
 
 # -- an independent client ------------------------------------------------------------------------------
@@ -170,8 +174,8 @@ def native(url: str, token: str = TOKEN) -> Iterator[NativeClientConnection]:
         yield connection
 
 
-def native_submit(session: Any, envelope: Object, number: int) -> Any:
-    """Submit an envelope as the profile wants it."""
+def native_request(envelope: Object, number: int) -> SubmitRequest:
+    """Return an envelope as the profile wants it submitted."""
     frame = TypedPayloadInputFrame(
         0,
         PayloadKind.STRUCTURED_EVENT,
@@ -180,9 +184,12 @@ def native_submit(session: Any, envelope: Object, number: int) -> Any:
     )
     # Operation and frame are told apart on purpose.
     identity = SubmitIdentity(operation_id=number + 1000, frame_id=number)
-    return session.submit_operation(
-        SubmitRequest.typed_payload(TypedPayloadSubmitInput(identity, SubmitPolicy(), (frame,)))
-    )
+    return SubmitRequest.typed_payload(TypedPayloadSubmitInput(identity, SubmitPolicy(), (frame,)))
+
+
+def native_submit(session: Any, envelope: Object, number: int) -> Any:
+    """Submit an envelope."""
+    return session.submit_operation(native_request(envelope, number))
 
 
 def native_events(

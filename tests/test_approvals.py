@@ -226,14 +226,15 @@ def test_a_service_that_goes_on_by_itself_is_not_asked_to() -> None:
     assert not page(told, "error")
 
 
-def test_a_service_that_goes_on_in_the_same_response_is_not_asked_to() -> None:
+def test_words_beside_a_call_are_not_the_answer_to_it() -> None:
     talk = Talk()
     talk.hear({"type": "response.created", "response": {"id": "r"}})
     talk.item({**CALL, "arguments": "{}"})
     talk.runs()
     talk.item({"id": "a", "type": "message", "role": "assistant", "status": "in_progress", "content": []})
+    assert not upstream(talk.actions, "response.create"), "the response is not over yet"
     talk.hear({"type": "response.done", "response": {"id": "r", "status": "completed"}})
-    assert not upstream(talk.actions, "response.create")
+    assert len(upstream(talk.actions, "response.create")) == 1
 
 
 def test_a_service_that_makes_the_call_only_once_it_is_allowed() -> None:

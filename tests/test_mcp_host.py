@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from django.core import checks
 from tests.mcp_server import ToolServer, tool_server
 from tests.scripted import Service
 from tests.test_relay import Page, Talk, calls_made, drained, signed_in, talking
+from voiceapp.config import Thinking
 from voiceapp.errors import InvalidArguments, ToolFailed
 from voiceapp.mcp_servers import MOST_TOOLS, McpServer
 from voiceapp.protocol.dialects import Dialect
@@ -227,7 +229,7 @@ async def page_goes_on(page: Page, upstream: Service) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_missing_package_is_a_warning_where_it_is_needed(
-    clerk: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    clerk: dict[str, str], monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     def warnings() -> list[str]:
         found = checks.run_checks(tags=[checks.Tags.database], databases=["default"])
@@ -235,6 +237,11 @@ def test_a_missing_package_is_a_warning_where_it_is_needed(
 
     assert warnings() == []
     monkeypatch.setattr(web_checks, "_installed", lambda package: package != "mcp")
+    assert warnings() == ["voiceapp.mcp.W001"]
+    # Azure's GA service calls them itself, unless somebody else thinks for the assistant.
+    settings.VOICE = replace(settings.VOICE, azure_endpoint="https://name.openai.azure.com")
+    assert warnings() == []
+    Assistant.objects.update(thinking=Thinking.EMBEDDED.value)
     assert warnings() == ["voiceapp.mcp.W001"]
     Assistant.objects.update(mcp_servers=[])
     assert warnings() == []

@@ -28,6 +28,7 @@ from tests.nnrp_parts import (
     envelope_of,
     native,
     native_events,
+    native_request,
     native_submit,
     remote,
     serving,
@@ -126,9 +127,6 @@ def independently(url: str, envelope: Object) -> list[Object]:
         return native_events(session, 1)[1]
 
 
-SCENARIOS = {one["id"]: one for one in load("nnrp/openai-compatible-e2e.json")["scenarios"]}
-
-
 def told_of(packet: wire.Packet) -> Object:
     """Return what a scenario's invariants say of a frame, as this packet has it."""
     metadata: Any = packet.metadata
@@ -162,7 +160,8 @@ def told_of(packet: wire.Packet) -> Object:
 
 
 async def test_the_published_scenario_passes_on_the_wire() -> None:
-    scenario = SCENARIOS["wire.profile.openai-compatible.level1.websocket"]
+    scenarios = load("nnrp/openai-compatible-e2e.json")["scenarios"]
+    (scenario,) = (one for one in scenarios if one["transport"] == "websocket")
     async with serving(NnrpApp(Door(Scripted(steady)))) as url, raw(url) as socket:
         await begin(socket)
         metadata, packed = profile.write_submit(1, request())
@@ -253,6 +252,25 @@ async def test_an_independent_client_runs_48_operations_over_12_sessions_at_once
     for (number, frame), events in found.items():
         check_events(events)
         assert events[-1]["body"]["choices"][0]["message"]["content"] == f"{number}-{frame}!"
+
+
+async def test_an_independent_clients_deadline_reaches_the_operation() -> None:
+    endless = Endless()
+
+    def drive(url: str) -> Any:
+        with native(url) as connection:
+            session = asyncio.run(connection.open_session())
+            with pytest.raises(TimeoutError):
+                session.submit_and_poll_result(native_request(request(), 1), timeout_ms=300)
+            return session.submit_and_poll_result(
+                native_request({**request(), "nnrp": {"cancel_after_events": 1}}, 2), timeout_ms=5_000
+            )
+
+    async with serving(NnrpApp(Door(Scripted(endless)))) as url:
+        result = await asyncio.to_thread(drive, url)
+        async with asyncio.timeout(1):
+            await endless.closed.wait()
+    assert result.event.value.metadata.value.status_code == Status.CANCELLED
 
 
 # -- answers --------------------------------------------------------------------------------------------
@@ -656,7 +674,9 @@ def test_the_limits_in_the_readme_are_those_in_force() -> None:
             f"{operations.MAX_OPERATIONS} / {operations.MAX_SESSION_OPERATIONS}"
         ),
         "wait of an operation whose token has as many requests under way as it may": f"{work.QUEUE_S:g} s",
-        "body of a packet": f"{wire.MAX_BODY_BYTES // 1024**2} MiB",
+        "body of a submit / of any packet": (
+            f"{profile.MAX_REQUEST_BYTES // 1024**2} MiB / {wire.MAX_BODY_BYTES // 1024**2} MiB"
+        ),
         "text of one answer": f"{MAX_REPLY_CHARS:,} characters",
         "longest `timeout_ms` / time of an operation that has none": (
             f"{profile.MAX_TIMEOUT_MS // 1000} s / {OPERATION_S:g} s"

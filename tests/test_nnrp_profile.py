@@ -108,8 +108,11 @@ def test_each_fault_of_a_request_has_its_code(asked: Any, code: str | None) -> N
     assert caught.value.event["error"]["code"] == code
 
 
+MANY = b'{"a":[' + b"[]," * (profile.MAX_CONTAINERS + 1) + b"[]]}"
+
+
 @pytest.mark.parametrize(
-    "payload", [b"", b"\xff", b"{", b"[" * 100_000, b'{"a":' * 200 + b"1" + b"}" * 200, b"NaN"]
+    "payload", [b"", b"\xff", b"{", b"[" * 100_000, b'{"a":' * 200 + b"1" + b"}" * 200, b"NaN", MANY]
 )
 def test_what_is_no_json_object_is_refused(payload: bytes) -> None:
     with pytest.raises(ProfileError) as caught:
@@ -530,6 +533,15 @@ def test_a_deadline_may_come_before_and_after_its_operation() -> None:
     peer.send(MessageType.EXPIRE_AT, Scheduling(operation_id=9, deadline_unix_ms=6), **ids)
     assert peer.others == [Reschedule(peer.started[0])]
     assert peer.started[0].deadline_unix_ms == 6
+
+
+def test_a_submit_that_is_too_long_is_refused() -> None:
+    peer = Peer()
+    session = peer.open()
+    said = [{"role": "user", "content": "x" * profile.MAX_REQUEST_BYTES}]
+    (error,) = peer.submit(session, 1, 1, body={"model": "m", "messages": said})
+    assert error_of(error) == (ErrorCode.LIMIT_EXCEEDED, Scope.FRAME, False)
+    assert not peer.started
 
 
 def test_pings_are_answered_and_advice_is_not() -> None:

@@ -89,9 +89,6 @@ class CallFlow:
         ``index`` is the item's place in its response, where the event says it.
         """
         kind = raw.get("type")
-        if kind == "message" and raw.get("role") == "assistant" and raw.get("status") == "in_progress":
-            # The service goes on by itself after a call.
-            self.mcp.follow_up_due = False
         if kind == "function_call" and index is not None:
             names = [str(raw.get(field) or "") for field in ("call_id", "id", "name")]
             return [SendBrowser(text), *self.shown.started(names[0], names[1], index, names[2])]

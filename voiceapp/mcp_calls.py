@@ -21,8 +21,10 @@ MAX_REASON_CHARS = 300
 """Of a service's reason for a failure; the rest is of no use to whoever talks."""
 
 ENDED_MS = 120_000.0
-"""A call that was made, and allowed where that was wanted, ends within this, or is waited for no longer: twice
-what the embedded engine gives a server."""
+"""A call that was made, and allowed where that was wanted, ends within this, or is waited for no longer.
+
+It is twice what the embedded engine gives a server.
+"""
 
 EXPLAINED_MS = 1000.0
 """Within this after ``response.mcp_call.failed`` the call's item says why."""

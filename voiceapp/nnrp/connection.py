@@ -156,7 +156,7 @@ class ServerConnection:
             accepted_payload_kind_bitmap=STRUCTURED_EVENT,
             max_lane_count=1,
             max_concurrent_frames=MAX_OPERATIONS,
-            max_body_bytes=wire.MAX_BODY_BYTES,
+            max_body_bytes=profile.MAX_REQUEST_BYTES,
         )
         return [Send(wire.encode(MessageType.SERVER_HELLO_ACK, ack, trace_id=packet.header.trace_id))]
 
@@ -242,6 +242,10 @@ class ServerConnection:
             raise header.error("The session is being closed.", ErrorCode.INVALID_STATE)
         if not header.frame_id or header.frame_id in session.by_frame:
             raise header.error("A submit needs a frame id that is not in use.", ErrorCode.INVALID_STATE)
+        if len(packet.body) > profile.MAX_REQUEST_BYTES:
+            raise header.error(
+                f"A submit may have {profile.MAX_REQUEST_BYTES} bytes at most.", ErrorCode.LIMIT_EXCEEDED
+            )
         try:
             self._admit(session, metadata.operation_id)
             request = profile.read_submit(metadata, packet.body)

@@ -20,6 +20,10 @@ SCHEMA_VERSION: Final = "openai-compatible/1"
 OPERATION: Final = "chat.completions.create"
 STRUCTURED_EVENT: Final = 0x10
 
+MAX_REQUEST_BYTES: Final = 2 * 1024 * 1024
+"""Longest body of a submit; told to the peer in SERVER_HELLO_ACK."""
+MAX_CONTAINERS: Final = 50_000
+"""Objects and arrays of a request: more take longer to read than other connections should wait."""
 MAX_REQUEST_ID_CHARS: Final = 256
 MAX_TIMEOUT_MS: Final = 600_000
 """Longest time-out that a request may ask for."""
@@ -108,8 +112,11 @@ def read_envelope(payload: bytes) -> Request:
         fields = msgspec.json.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise _invalid("The payload must be JSON in UTF-8.") from None
-    if not isinstance(fields, dict) or _deeper_than(fields, MAX_DEPTH):
-        raise _invalid(f"The payload must be a JSON object, nested {MAX_DEPTH} deep at most.")
+    if not isinstance(fields, dict) or _too_complex(fields):
+        raise _invalid(
+            f"The payload must be a JSON object, nested {MAX_DEPTH} deep, with {MAX_CONTAINERS} objects and "
+            "arrays at most."
+        )
     if fields.get("schema_version") != SCHEMA_VERSION:
         raise ProfileError(f"'schema_version' must be {SCHEMA_VERSION!r}.", code="unsupported_schema_version")
     if fields.get("operation") != OPERATION:
@@ -173,15 +180,17 @@ def _policy(policy: Any) -> tuple[int, int, bool]:
     return numbers[0], numbers[1], diagnostics
 
 
-def _deeper_than(fields: Object, limit: int) -> bool:
+def _too_complex(fields: Object) -> bool:
     level: list[Any] = [fields]
-    for _ in range(limit):
+    seen = 0
+    for _ in range(MAX_DEPTH):
         inner: list[Any] = []
         for value in level:
             values = value.values() if isinstance(value, dict) else value
             inner += [one for one in values if isinstance(one, dict | list)]
-        if not inner:
-            return False
+        seen += len(inner)
+        if not inner or seen > MAX_CONTAINERS:
+            return seen > MAX_CONTAINERS
         level = inner
     return True
 

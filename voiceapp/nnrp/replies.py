@@ -72,13 +72,12 @@ class Reply:
                 events += self._texts(choice.delta, chunk)
         events += self._tool_calls(self._assembler.feed(chunk))
         if read.usage is not None:
+            # Some services count on in every chunk; the last count holds.
             self.usage = read.usage
-            if self._with_usage:
-                events.append(profile.usage_event(read.usage))
         return events
 
     def finish(self) -> list[Object]:
-        """The stream is over: return the last partial events.
+        """The stream is over: return the last partial events, the count of tokens among them.
 
         Raises ``RemoteProtocolError`` for a stream without any choice, or in which the name of a tool call
         never came. One that ended without saying why is taken for whole: not every service says it.
@@ -90,6 +89,8 @@ class Reply:
         events = self._tool_calls(self._assembler.finish())
         if self._assembler.faults:
             raise self._assembler.faults[0]
+        if self._with_usage and self.usage is not None:
+            events.append(profile.usage_event(self.usage))
         return events
 
     def body(self) -> Object:

@@ -28,7 +28,7 @@ FLAGS_MASK: Final = 0x3F
 MAX_METADATA_BYTES: Final = 256
 """No packet of this version has as many."""
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
-"""A chat request with its history; told to the peer in SERVER_HELLO_ACK."""
+"""Longest body, of a result; submits have a shorter one."""
 MAX_PACKET_BYTES: Final = HEADER.size + MAX_METADATA_BYTES + MAX_BODY_BYTES
 MAX_FRAMES: Final = 16
 """Typed payloads of one body; the profile allows one."""

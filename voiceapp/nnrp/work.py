@@ -111,10 +111,12 @@ class Work:
         if not self._asked:
             return
         tokens_in, tokens_out = self._reply.counted()
-        if not tokens_in and not tokens_out:
+        said = self._reply.said
+        # A service that failed before it said anything is not paid for.
+        if said and not tokens_in and not tokens_out:
             messages = self._request.body["messages"]
             tokens_in = sum(text_tokens(str(message.get("content"))) for message in messages)
-            tokens_out = text_tokens(self._reply.said)
+            tokens_out = text_tokens(said)
         await self._backing.charge(self._holder, tokens_in, tokens_out)
 
     async def _answer(self) -> tuple[Status, Object]:

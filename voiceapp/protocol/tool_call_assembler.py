@@ -52,7 +52,7 @@ class _Chunk(msgspec.Struct):
 class _Call:
     """A call as far as the stream has told of it."""
 
-    __slots__ = ("call_id", "choice", "name", "number", "slot", "started", "waiting", "waiting_chars")
+    __slots__ = ("call_id", "choice", "name", "number", "slot", "started", "waiting")
 
     def __init__(self, choice: int, slot: int, number: int) -> None:
         self.choice = choice
@@ -63,7 +63,6 @@ class _Call:
         self.started: ToolCallStarted | None = None
         self.waiting: list[tuple[str, Object]] = []
         """Arguments that came before the call could start, and their chunks."""
-        self.waiting_chars = 0
 
 
 _CUT_SHORT: Final = {
@@ -91,6 +90,7 @@ class ToolCallAssembler:
         self._ended: set[int] = set()
         self._texts: dict[int, int] = {}
         self._items = 0
+        self._chars = 0
 
     def text_index(self, choice: int = 0) -> int:
         """Return the number of the output item that a choice's text is, which begins one if need be."""
@@ -154,6 +154,12 @@ class ToolCallAssembler:
         if call.name and call.call_id:
             found += self._start(call, chunk)
         if function.arguments:
+            self._chars += len(function.arguments)
+            if self._chars > MAX_ARGUMENTS_CHARS:
+                raise RemoteProtocolError(
+                    f"The arguments of a reply's calls may have {MAX_ARGUMENTS_CHARS} characters at most.",
+                    code="tool_call_too_large",
+                )
             found += self._arguments(call, function.arguments, chunk)
         return found
 
@@ -206,12 +212,6 @@ class ToolCallAssembler:
     def _arguments(self, call: _Call, text: str, chunk: Object) -> list[AnyToolCallEvent]:
         if call.started is None:
             call.waiting.append((text, chunk))
-            call.waiting_chars += len(text)
-            if call.waiting_chars > MAX_ARGUMENTS_CHARS:
-                raise RemoteProtocolError(
-                    f"A call's arguments may have {MAX_ARGUMENTS_CHARS} characters at most.",
-                    code="tool_call_too_large",
-                )
             return []
         delta = ToolCallDelta(
             index=call.started.index,

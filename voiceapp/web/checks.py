@@ -55,13 +55,16 @@ def check_mcp(
 ) -> list[checks.CheckMessage]:
     """Warn where assistants name MCP servers that this server would call, and the package for it is missing.
 
-    Azure's GA service calls them itself.
+    Azure's GA service calls them itself, the embedded engine and others do not.
     """
-    if settings.VOICE.upstream_kind is UpstreamKind.AZURE_GA or _installed("mcp"):
+    if _installed("mcp"):
         return []
+    # Those who think otherwise than the settings say speak through the embedded engine.
+    elsewhere = {"thinking": ""} if settings.VOICE.upstream_kind is UpstreamKind.AZURE_GA else {}
     for database in databases or ():
         try:
-            named = Assistant.objects.using(database).exclude(mcp_servers=[]).exists()
+            assistants = Assistant.objects.using(database).exclude(mcp_servers=[])
+            named = (assistants.exclude(**elsewhere) if elsewhere else assistants).exists()
         except DatabaseError:
             # There are no tables yet, and so no assistants.
             continue
