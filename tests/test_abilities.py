@@ -246,6 +246,27 @@ async def test_who_speaks_during_the_goodbye_stays(talking: Talk, able: dict[str
         await page.until("pong")
 
 
+async def test_who_types_during_the_goodbye_stays(talking: Talk, able: dict[str, str]) -> None:
+    async with talking(start=able) as (page, upstream):
+        await used(upstream, "hang_up")
+        content = [{"type": "input_text", "text": "wait"}]
+        message = {"type": "message", "role": "user", "content": content}
+        await page.send({"type": "conversation.item.create", "item": message})
+        echo = {"id": "typed", "status": "completed", **message}
+        await upstream.expect("response.create")
+        await upstream.send({"type": "conversation.item.added", "item": echo})
+        await upstream.send({"type": "conversation.item.done", "item": echo})
+        await upstream.begin_answer()
+        await upstream.say("Goodbye.", b"\0\0" * 2400)
+        await upstream.end_answer("Goodbye.")
+        await page.hear(4800)
+        await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 100, "final": True})
+        with pytest.raises(TimeoutError):
+            await upstream.expect("nothing", timeout_s=0.8)
+        await page.send({"type": "ping", "seq": page.seq})
+        await page.until("pong")
+
+
 async def test_another_assistant_takes_the_call_over(talking: Talk, able: dict[str, str]) -> None:
     async with talking(start=able) as (page, upstream):
         session_id = next(e["session_id"] for e in page.seen if e["type"] == "session.ready")

@@ -16,6 +16,7 @@ import soundfile
 
 from tests.scripted import Service, service
 from tests.servers import REDIS, RealPage, Server, fetched, real_page, redis_server, signed_in
+from tests.test_relay import call
 
 pytestmark = [
     pytest.mark.slow,
@@ -211,6 +212,24 @@ async def test_a_session_is_taken_from_a_process_that_does_not_answer(
         shown = fetched(f"{servers.second.url}/sessions/{session_id}/", servers.cookies).decode()
         assert "remember this" in shown
         assert "and this" in shown
+
+
+async def test_timers_move_along(servers: Pair, upstream: Service) -> None:
+    async with servers.talking(upstream) as (page, session_id):
+        await upstream.send({"type": "response.created", "response": {"id": "resp_c", "output": []}})
+        await call(upstream, 1, '{"seconds": 2, "label": "tea"}', name="set_timer")
+        output = (await upstream.expect("conversation.item.create"))["item"]["output"]
+        assert output == "The timer for 2 seconds for tea is set."
+        await upstream.send({"type": "response.done", "response": {"id": "resp_c", "status": "completed"}})
+        await heard(upstream, page, "It is set.", 1)
+        async with servers.resume(session_id, page) as again:
+            await again.until("session.renewed")
+            while True:
+                item = (await upstream.expect("conversation.item.create"))["item"]
+                if item.get("role") == "system":
+                    break
+            assert "for tea is over" in item["content"][0]["text"]
+            await upstream.expect("response.create")
 
 
 async def test_an_unknown_session_and_one_that_is_over_are_not_found(

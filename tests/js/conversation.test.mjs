@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { leftOf } from '../../static/voiceapp/ui/words.js';
 import { test } from 'node:test';
 
 import { initialState, reduce, status } from '../../static/voiceapp/realtime/conversation.js';
@@ -242,4 +243,14 @@ test('an offer stands until it is taken back or the session is over', () => {
   assert.deepEqual(offered.offer, offer);
   assert.equal(run([{ type: 'local.offer', offer: null }], offered).offer, null);
   assert.equal(run([{ type: 'local.over', failed: false, ending: { title: 'E', detail: '', again: true } }], offered).offer, null);
+});
+
+test('what the service never told of its limits is unknown, not nothing', () => {
+  const quiet = live();
+  assert.deepEqual([leftOf(quiet.limits.requests), leftOf(quiet.limits.tokens)], ['unknown', 'unknown']);
+  const told = live({ type: 'rate_limits.updated', rate_limits: [
+    { name: 'tokens', limit: 40000, remaining: 39120, reset_seconds: 1 }, { name: 'odd' }, null] });
+  assert.deepEqual([leftOf(told.limits.requests), leftOf(told.limits.tokens)], ['unknown', '39,120 of 40,000']);
+  const used = run([{ type: 'rate_limits.updated', rate_limits: [{ name: 'requests', remaining: 0 }] }], told);
+  assert.deepEqual([leftOf(used.limits.requests), leftOf(used.limits.tokens)], ['0', '39,120 of 40,000']);
 });
