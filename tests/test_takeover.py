@@ -214,6 +214,25 @@ async def test_a_session_is_taken_from_a_process_that_does_not_answer(
         assert "and this" in shown
 
 
+@pytest.mark.parametrize("has_all", [True, False])
+async def test_an_answer_that_the_page_has_is_played_on_and_counts_as_heard(
+    servers: Pair, upstream: Service, has_all: bool
+) -> None:
+    async with servers.talking(upstream) as (page, session_id):
+        await upstream.begin_answer()
+        await upstream.say("A long answer.", b"\1\0" * 240_000)
+        await upstream.end_answer("A long answer.")
+        await page.until("response.done")
+        await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 400})
+        await page.until("output_audio_buffer.started")
+        if not has_all:
+            page.seq -= 3
+        async with servers.resume(session_id, page) as again:
+            assert (await again.until("session.resumed"))["lost"] is not has_all
+            [item] = (await again.until("session.history"))["items"]
+            assert (item["text"], item["cut_ms"]) == ("A long answer.", None if has_all else 400)
+
+
 async def test_timers_move_along(servers: Pair, upstream: Service) -> None:
     async with servers.talking(upstream) as (page, session_id):
         await upstream.send({"type": "response.created", "response": {"id": "resp_c", "output": []}})

@@ -104,6 +104,7 @@ def talks(data_dir: Path) -> Iterator[dict[str, Future[dict[str, Any]]]]:
         "barge-in": (str(both),),
         "pcmu": (hello, "--assistant", "pcmu"),
         "pcma": (hello, "--assistant", "pcma"),
+        "tools": ("--text", "Take a note: buy milk.", "--text", "What are my notes?"),
         "question": (hello, "--out", str(data_dir / "reply.wav")),
     }
     with ThreadPoolExecutor(4) as pool:
@@ -134,6 +135,11 @@ def test_typing_and_speaking_share_one_conversation(talks: Talks) -> None:
     result = talks["mixed"].result()
     assert [bool(turn["assistant"]) for turn in result["turns"]] == [True, True, True]
     assert "Ada" in result["turns"][2]["assistant"]
+
+
+def test_the_tools_that_come_along_are_called_from_ordinary_sentences(talks: Talks) -> None:
+    answers = [turn["assistant"] for turn in talks["tools"].result()["turns"]]
+    assert answers == ["I noted: buy milk.", "There is one note: buy milk."]
 
 
 @pytest.mark.parametrize("law", ["pcmu", "pcma"])

@@ -107,6 +107,11 @@ class Speaker:
         settled = [action for track in list(self.playback.settling) for action in self._settle(track, now)]
         return [action for action in settled if not isinstance(action, SendUpstream | SendBrowser)]
 
+    def let_play(self) -> None:
+        """The page has all that was sent and plays it to its end, though nobody will hear of it here."""
+        for track in self.playback.tracks.values():
+            track.drained |= track.complete
+
     def deadlines(self) -> list[float]:
         """Return when cuts are due to be settled."""
         return [track.settle_at_ms for track in self.playback.settling if track.settle_at_ms is not None]
