@@ -23,7 +23,7 @@ from voiceapp.engine.session_config import Kind
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.tools.mcp_client import McpClient
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 GA_PATH: Final = "/openai/v1/realtime"
 PREVIEW_PATH: Final = "/openai/realtime"
@@ -66,11 +66,11 @@ async def realtime_socket(
         wish = _read_wish(scope["path"], query, await _admit(headers, query, scope))
         faults = _read_faults(query)
     except _Refusal as refusal:
-        log.info("Engine: refused with %d %s (request %r)", refusal.status, refusal.code, request_id)
+        logger.info("Engine: refused with %d %s (request %r)", refusal.status, refusal.code, request_id)
         await _refuse(scope, send, refusal)
         return
     models.start()
-    log.info("Engine: %s session for model %r (request %r)", wish.dialect.value, wish.model, request_id)
+    logger.info("Engine: %s session for model %r (request %r)", wish.dialect.value, wish.model, request_id)
     offered = scope.get("subprotocols", ())
     accept: dict[str, Any] = {"type": "websocket.accept"}
     if "realtime" in offered:
