@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, nullcontext
@@ -31,6 +32,7 @@ _STATUS: Final = {
     "invalid_api_key": 401,
     "missing_api_key": 401,
     "method_not_allowed": 405,
+    "body_too_slow": 408,
     "body_too_large": 413,
     "text_engine_not_found": 404,
     "rate_limit_exceeded": 429,
@@ -101,10 +103,22 @@ async def _authorised(exchange: Exchange) -> TokenHolder | None:
 
 
 async def _whole(completions: Completions, body: Object, holder: TokenHolder | None) -> Object:
-    collector = Collector()
-    async with aclosing(completions.stream({**body, "stream_options": {"include_usage": True}})) as chunks:
-        async for chunk in chunks:
-            collector.feed(chunk)
+    collector, begun = Collector(), False
+    try:
+        async with aclosing(
+            completions.stream({**body, "stream_options": {"include_usage": True}})
+        ) as chunks:
+            async for chunk in chunks:
+                begun = True
+                collector.feed(chunk)
+    except TextEngineError:
+        if begun:
+            await _charge(holder, collector, body)
+        raise
+    except asyncio.CancelledError:
+        # Whoever leaves before the end has used what was made by then.
+        await _charge(holder, collector, body)
+        raise
     await _charge(holder, collector, body)
     return collector.result()
 
@@ -117,11 +131,17 @@ async def _stream(
     # Tokens are counted for whoever pays; the client sees the count where it asked for it.
     counted = {**body, "stream_options": {"include_usage": True}}
     chunks = completions.stream(counted if wanted or holder else body)
+    first: Object | None = None
     try:
         first = await exchange.while_there(anext(chunks))
-    except (StopAsyncIteration, VoiceAppError, ClientGone):
-        await chunks.aclose()
+    except StopAsyncIteration:
+        raise TextEngineError("The chat endpoint answered nothing.", code="text_engine_error") from None
+    except ClientGone:
+        await _charge(holder, Collector(), body)
         raise
+    finally:
+        if first is None:
+            await chunks.aclose()
     await exchange.stream(_events(completions, body, first, chunks, wanted, holder))
 
 

@@ -25,6 +25,7 @@ MAX_BODY_BYTES: Final = 2 * 1024 * 1024
 _STATUS: Final = {
     "not_authorized": 401,
     "method_not_allowed": 405,
+    "body_too_slow": 408,
     "body_too_large": 413,
     "rate_limit_exceeded": 429,
     "quota_requests": 429,
@@ -62,8 +63,6 @@ async def _answer(exchange: Exchange) -> None:
     if holder is None:
         raise VoiceAppError("Give an API token: Authorization: Bearer va_…", code="not_authorized")
     request = contract.read_request(await exchange.read_json(MAX_BODY_BYTES))
-    if request.structured_schema is not None:
-        structured.check_schema(request.structured_schema)
     completions = await providers.completions(
         settings.VOICE,
         model=request.model or "",
@@ -72,6 +71,8 @@ async def _answer(exchange: Exchange) -> None:
     )
     generation = Generation(request, completions, settings.VOICE)
     with holder.request():
+        if request.structured_schema is not None:
+            await structured.check_schema(request.structured_schema)
         if exchange.path == STREAM:
             await exchange.stream(_frames(generation, holder))
             return
