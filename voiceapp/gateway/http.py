@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
@@ -63,7 +64,7 @@ async def _answer(exchange: Exchange) -> None:
         raise VoiceAppError("Give an API token: Authorization: Bearer va_…", code="not_authorized")
     request = contract.read_request(await exchange.read_json(MAX_BODY_BYTES))
     if request.structured_schema is not None:
-        structured.check_schema(request.structured_schema)
+        await asyncio.to_thread(structured.check_schema, request.structured_schema)
     completions = await providers.completions(
         settings.VOICE,
         model=request.model or "",
