@@ -192,6 +192,11 @@ class VoiceConfig:
         """Whether the settings name a chat service; without one the built-in brain answers."""
         return bool(self.text_base_url or self.azure_chat_deployment)
 
+    def cost_usd(self, tokens_in: int, tokens_out: int) -> float:
+        """Return what so many tokens cost by the prices in the settings, in US dollars."""
+        millionths = tokens_in * self.text_price_in + tokens_out * self.text_price_out
+        return round(millionths / 1_000_000, 6)
+
     def problems(self) -> list[Problem]:
         """Return every bad or missing setting as (setting, what is wrong, what to do)."""
         found: list[Problem] = []

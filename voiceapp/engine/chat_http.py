@@ -102,10 +102,17 @@ async def _authorised(exchange: Exchange) -> TokenHolder | None:
 
 async def _whole(completions: Completions, body: Object, holder: TokenHolder | None) -> Object:
     collector = Collector()
-    async with aclosing(completions.stream({**body, "stream_options": {"include_usage": True}})) as chunks:
-        async for chunk in chunks:
-            collector.feed(chunk)
-    await _charge(holder, collector, body)
+    chunks = completions.stream({**body, "stream_options": {"include_usage": True}})
+    begun = False
+    try:
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                begun = True
+                collector.feed(chunk)
+    finally:
+        # A client that leaves half-way has used what was said so far; a refused request has used nothing.
+        if begun:
+            await _charge(holder, collector, body)
     return collector.result()
 
 
@@ -118,10 +125,12 @@ async def _stream(
     counted = {**body, "stream_options": {"include_usage": True}}
     chunks = completions.stream(counted if wanted or holder else body)
     try:
-        first = await exchange.while_there(anext(chunks))
-    except (StopAsyncIteration, VoiceAppError, ClientGone):
+        first = await exchange.while_there(anext(chunks, {}))
+    except (VoiceAppError, ClientGone):
         await chunks.aclose()
         raise
+    if not first:
+        raise TextEngineError("The chat endpoint's stream ended before it began.")
     await exchange.stream(_events(completions, body, first, chunks, wanted, holder))
 
 

@@ -99,9 +99,5 @@ async def _frames(generation: Generation, holder: TokenHolder) -> AsyncGenerator
 
 
 async def _charge(generation: Generation, holder: TokenHolder) -> None:
-    await tokens.charge(
-        holder,
-        tokens_in=generation.spent.tokens_in,
-        tokens_out=generation.spent.tokens_out,
-        cost_usd=generation.cost_usd,
-    )
+    spent = generation.spent
+    await tokens.charge(holder, tokens_in=spent.tokens_in, tokens_out=spent.tokens_out)

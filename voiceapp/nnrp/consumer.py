@@ -78,9 +78,7 @@ class TokenBacking:
 
     async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
         """See ``Backing``."""
-        voice = settings.VOICE
-        cost_usd = (tokens_in * voice.text_price_in + tokens_out * voice.text_price_out) / 1_000_000
-        await tokens.charge(holder, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=round(cost_usd, 6))
+        await tokens.charge(holder, tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 class NnrpApp:

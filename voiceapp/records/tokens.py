@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, close_old_connections, transaction
 from django.db.models import F
@@ -139,9 +140,10 @@ def _look_up(digest: str) -> TokenHolder | None:
     return holder
 
 
-async def charge(holder: TokenHolder, *, tokens_in: int, tokens_out: int, cost_usd: float = 0.0) -> None:
-    """Keep what a request used."""
+async def charge(holder: TokenHolder, *, tokens_in: int, tokens_out: int) -> None:
+    """Keep what a request used, and what that costs by the settings."""
     holder.used_today += tokens_in + tokens_out
+    cost_usd = settings.VOICE.cost_usd(tokens_in, tokens_out)
     await sync_to_async(_charge, thread_sensitive=False)(holder.token_id, tokens_in, tokens_out, cost_usd)
 
 
