@@ -436,6 +436,21 @@ async def test_api_tokens_open_the_chat_addresses_and_are_charged(server: str, t
     assert usage.tokens_out > 0
 
 
+async def test_a_token_in_the_address_opens_the_chat_addresses_as_well(server: str, token: str) -> None:
+    async with httpx.AsyncClient(base_url=server) as stranger:
+        for given, status in ((token, 200), ("va_wrong", 401)):
+            asked = {"model": "m", "messages": QUESTION}
+            answer = await stranger.post(f"/openai/v1/chat/completions?token={given}", json=asked)
+            assert answer.status_code == status
+
+
+async def test_a_model_that_nobody_connected_is_not_available_yet(client: httpx.AsyncClient) -> None:
+    for address in ("/v1/generate", "/openai/v1/chat/completions"):
+        answer = await client.post(address, json={**HELLO, "model": "model-host"})
+        assert answer.status_code == 503
+        assert "model_host_absent" in answer.text
+
+
 async def test_chat_completions_cost_what_the_prices_say(
     server: str, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import parse_qs
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -20,6 +19,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from voiceapp.errors import VoiceAppError
+from voiceapp.http_exchange import bearer_token, headers_of, query_of
 from voiceapp.records.models import ApiToken, TokenUsage
 
 PREFIX: Final = "va_"
@@ -90,7 +90,11 @@ async def holder_of(scope: dict[str, Any]) -> TokenHolder | None:
 
     ``None`` where there is none, or none that counts.
     """
-    token = _offered(scope)
+    return await holder_with(bearer_token(headers_of(scope)) or query_of(scope).get("token", ""))
+
+
+async def holder_with(token: str) -> TokenHolder | None:
+    """Return whose token this is; ``None`` where it is none that counts."""
     if not token.startswith(PREFIX):
         return None
     digest = digest_of(token)
@@ -98,18 +102,6 @@ async def holder_of(scope: dict[str, Any]) -> TokenHolder | None:
     if known is not None and time.monotonic() - known.read_at < FRESH_S:
         return known
     return await sync_to_async(_look_up, thread_sensitive=False)(digest)
-
-
-def _offered(scope: dict[str, Any]) -> str:
-    headers: list[tuple[bytes, bytes]] = scope.get("headers") or []
-    for name, value in headers:
-        if name == b"authorization":
-            scheme, _, token = value.decode("latin-1").partition(" ")
-            if scheme.lower() == "bearer":
-                return token.strip()
-    raw: bytes = scope.get("query_string") or b""
-    query = parse_qs(raw.decode("latin-1"))
-    return query.get("token", [""])[-1]
 
 
 def digest_of(token: str) -> str:
