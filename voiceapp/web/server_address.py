@@ -28,7 +28,9 @@ def server_address(given: str | None) -> str:
     except ValueError:
         scheme = None
     if scheme is None:
-        raise CommandError(f"{url} is not a server's address. Give a full address such as http://127.0.0.1:8000.")
+        raise CommandError(
+            f"{url} is not a server's address. Give a full address such as http://127.0.0.1:8000."
+        )
     return f"{scheme}://{address.netloc}"
 
 
