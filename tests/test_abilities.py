@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -306,13 +307,20 @@ async def test_nobody_takes_over_who_is_not_there(talking: Talk, able: dict[str,
 
 
 async def test_notes_are_kept_found_and_deleted(talking: Talk, able: dict[str, str]) -> None:
-    async with talking(start=able) as (_, upstream):
+    async with talking(start=able) as (page, upstream):
         assert await used(upstream, "list_notes") == "There are no notes."
         assert await used(upstream, "take_note", 2, text="buy milk") == "I noted: buy milk."
         await used(upstream, "take_note", 3, text="call Bob")
         assert await used(upstream, "list_notes", 4) == "There are 2 notes: call Bob; buy milk."
         assert await used(upstream, "list_notes", 5, words="Milk") == "There is one note: buy milk."
-        assert await used(upstream, "delete_note", 6, words="milk") == "Deleted: buy milk."
+        # What cannot be undone is asked for on the page first.
+        deleting = asyncio.create_task(used(upstream, "delete_note", 6, words="milk"))
+        asked = await page.until("approval.requested")
+        assert (asked["name"], json.loads(asked["arguments"])) == ("delete_note", {"words": "milk"})
+        allowed = {"approval_request_id": asked["approval_request_id"], "approve": True}
+        item = {"type": "mcp_approval_response", **allowed}
+        await page.send({"type": "conversation.item.create", "item": item})
+        assert await deleting == "Deleted: buy milk."
         assert [note.text async for note in Note.objects.all()] == ["call Bob"]
 
 

@@ -14,20 +14,21 @@ from voiceapp.tools.units import convert_units
 @pytest.mark.parametrize(
     ("amount", "source", "target", "told"),
     [
-        (5, "miles", "kilometers", "5 mi = 8.04672 km"),
-        (1, "inch", "cm", "1 in = 2.54 cm"),
-        (2, "inches", "millimetres", "2 in = 50.8 mm"),
-        (100, "fahrenheit", "celsius", "100 °F = 37.7778 °C"),
-        (-40, "degrees Celsius", "degrees Fahrenheit", "-40 °C = -40 °F"),
-        (0, "K", "°C", "0 K = -273.15 °C"),
-        (1, "pound", "grams", "1 lb = 453.592 g"),
-        (3, "cups", "ml", "3 cup = 709.765 ml"),
-        (100, "km/h", "miles per hour", "100 km/h = 62.1371 mph"),
-        (1, "GiB", "MB", "1 GiB = 1073.74 MB"),
-        (2, "square feet", "square meters", "2 sq ft = 0.185806 m²"),
-        (36, "hours", "days", "36 h = 1.5 d"),
-        (1e12, "km", "mm", "1000000000000 km = 1e+18 mm"),
-        (0.1, "m", "cm", "0.1 m = 10 cm"),
+        (5, "miles", "kilometers", "5 miles are 8.04672 kilometres."),
+        (1, "inch", "cm", "1 inch is 2.54 centimetres."),
+        (2, "inches", "millimetres", "2 inches are 50.8 millimetres."),
+        (3.048, "m", "ft", "3.048 metres are 10 feet."),
+        (100, "fahrenheit", "celsius", "100 degrees Fahrenheit are 37.7778 degrees Celsius."),
+        (-40, "degrees Celsius", "F", "-40 degrees Celsius are -40 degrees Fahrenheit."),
+        (0, "K", "°C", "0 kelvin are -273.15 degrees Celsius."),
+        (1, "pound", "grams", "1 pound is 453.592 grams."),
+        (3, "cups", "ml", "3 cups are 709.765 millilitres."),
+        (100, "km/h", "miles per hour", "100 kilometres per hour are 62.1371 miles per hour."),
+        (1, "GiB", "MB", "1 gibibyte is 1073.74 megabytes."),
+        (2, "square feet", "square meters", "2 square feet are 0.185806 square metres."),
+        (36, "hours", "days", "36 hours are 1.5 days."),
+        (1e12, "km", "mm", "1000000000000 kilometres are 1e+18 millimetres."),
+        (0.1, "m", "cm", "0.1 metres are 10 centimetres."),
     ],
 )
 def test_conversions(amount: float, source: str, target: str, told: str) -> None:
@@ -37,7 +38,7 @@ def test_conversions(amount: float, source: str, target: str, told: str) -> None
 @pytest.mark.parametrize(
     ("source", "target", "told"),
     [
-        ("miles", "kilograms", "mi is a unit of length, kg one of mass"),
+        ("miles", "kilograms", "mile is a unit of length, kilogram one of mass"),
         ("parsnips", "km", "'parsnips' is not known"),
         ("dollars", "euros", "Money cannot be converted"),
         ("", "km", "is not known"),
@@ -52,7 +53,7 @@ def test_numbers_that_are_none_are_refused() -> None:
     for amount in (float("inf"), float("nan")):
         with pytest.raises(InvalidArguments, match="no number"):
             convert_units(amount, "km", "m")
-    assert convert_units(1e308, "km", "m").endswith("m")
+    assert convert_units(1e308, "km", "m").endswith("metres.")
 
 
 @pytest.mark.parametrize(

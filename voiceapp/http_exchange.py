@@ -115,6 +115,16 @@ class Exchange:
 
         Raises ``VoiceAppError`` (``body_too_large``, ``invalid_json``) and ``ClientGone``.
         """
+        read = await self.read_body(max_bytes, _read)
+        if not isinstance(read, dict):
+            raise VoiceAppError("The body is no JSON object.", code="invalid_json")
+        return read
+
+    async def read_body(self, max_bytes: int, read: Callable[[bytes], Any]) -> Any:
+        """Return what ``read`` makes of the body, in a thread where that takes its time.
+
+        Raises ``VoiceAppError`` (``body_too_large``), ``ClientGone``, and what ``read`` raises.
+        """
         parts: list[bytes] = []
         size = 0
         while True:
@@ -130,10 +140,7 @@ class Exchange:
                 break
         # A megabyte takes some milliseconds, in which others' audio would wait.
         whole = b"".join(parts)
-        read = await asyncio.to_thread(_read, whole) if size > 64 * 1024 else _read(whole)
-        if not isinstance(read, dict):
-            raise VoiceAppError("The body is no JSON object.", code="invalid_json")
-        return read
+        return await asyncio.to_thread(read, whole) if size > 64 * 1024 else read(whole)
 
     async def answer(self, status: int, body: Object, headers: Headers = ()) -> None:
         """Answer with a JSON object."""

@@ -261,7 +261,12 @@ class _Connection:
                 self._perform(self._machine.fault(error))
                 return
             work = self._work[operation] = Work(
-                operation, self._backing, holder, lambda event: self._tell(operation, event)
+                operation.request,
+                self._backing,
+                holder,
+                lambda event: self._tell(operation, event),
+                name=f"{operation.header.session_id}_{operation.operation_id}",
+                deadline=lambda: operation.deadline_unix_ms,
             )
             began = asyncio.get_running_loop().time()
             status, event = await work.run()

@@ -15,30 +15,30 @@ DIGITS: Final = 28
 SHOWN_DIGITS: Final = 6
 
 _Names = dict[str, str]
-# Kind of quantity -> unit (all its names, the first is shown) -> how many of the first unit it is.
+# Kind of quantity -> unit (all its names, the second is said) -> how many of the first unit it is.
 _TABLE: Final[dict[str, _Names]] = {
     "length": {
         "m|metre|meter": "1", "km|kilometre|kilometer": "1000", "cm|centimetre|centimeter": "0.01",
         "mm|millimetre|millimeter": "0.001", "mi|mile": "1609.344", "yd|yard": "0.9144",
-        "ft|foot|feet": "0.3048", "in|inch|inche": "0.0254", "nautical mile|nmi": "1852",
+        "ft|foot|feet": "0.3048", "in|inch|inches": "0.0254", "nautical mile|nmi": "1852",
     },
     "mass": {
         "kg|kilogram|kilo|kilogramme": "1", "g|gram|gramme": "0.001", "mg|milligram": "0.000001",
         "t|tonne|metric ton": "1000", "lb|pound|lbs": "0.45359237", "oz|ounce": "0.028349523125",
-        "st|stone": "6.35029318", "short ton|us ton": "907.18474",
+        "st|stone": "6.35029318", "us ton|short ton": "907.18474",
     },
     "volume": {
         "l|litre|liter": "1", "ml|millilitre|milliliter": "0.001", "cl|centilitre|centiliter": "0.01",
-        "cubic metre|cubic meter|m3|m³": "1000", "gal|gallon|us gallon": "3.785411784",
-        "imperial gallon|uk gallon": "4.54609", "qt|quart": "0.946352946", "pt|pint|us pint": "0.473176473",
-        "uk pint|imperial pint": "0.56826125", "cup|us cup": "0.2365882365",
+        "m³|cubic metre|cubic meter|m3": "1000", "gal|gallon|us gallon": "3.785411784",
+        "uk gallon|imperial gallon": "4.54609", "qt|quart": "0.946352946", "pt|pint|us pint": "0.473176473",
+        "uk pint|imperial pint": "0.56826125", "c|cup|us cup": "0.2365882365",
         "fl oz|fluid ounce": "0.0295735295625", "tbsp|tablespoon": "0.01478676478125",
         "tsp|teaspoon": "0.00492892159375",
     },
     "area": {
         "m²|square metre|square meter|m2": "1", "km²|square kilometre|square kilometer|km2": "1000000",
-        "ha|hectare": "10000", "acre": "4046.8564224", "sq ft|square foot|square feet": "0.09290304",
-        "square mile": "2589988.110336",
+        "ha|hectare": "10000", "ac|acre": "4046.8564224", "sq ft|square foot|square feet": "0.09290304",
+        "sq mi|square mile": "2589988.110336",
     },
     "speed": {
         "m/s|metre per second|meter per second|metres per second|meters per second": "1",
@@ -48,21 +48,23 @@ _TABLE: Final[dict[str, _Names]] = {
     },
     "time": {
         "s|second|sec": "1", "ms|millisecond": "0.001", "min|minute": "60", "h|hour": "3600",
-        "d|day": "86400", "week": "604800",
+        "d|day": "86400", "wk|week": "604800",
     },
     "data": {
         "B|byte": "1", "kB|kilobyte": "1000", "MB|megabyte": "1000000", "GB|gigabyte": "1000000000",
         "TB|terabyte": "1000000000000", "KiB|kibibyte": "1024", "MiB|mebibyte": "1048576",
-        "GiB|gibibyte": "1073741824", "bit": "0.125",
+        "GiB|gibibyte": "1073741824", "b|bit": "0.125",
     },
     "energy": {
         "J|joule": "1", "kJ|kilojoule": "1000", "cal|calorie": "4.184", "kcal|kilocalorie": "4184",
         "kWh|kilowatt hour": "3600000", "Wh|watt hour": "3600",
     },
-    "pressure": {"Pa|pascal": "1", "bar": "100000", "psi": "6894.757293168361", "atm|atmosphere": "101325"},
+    "pressure": {
+        "Pa|pascal": "1", "bar|bar": "100000", "psi|psi": "6894.757293168361", "atm|atmosphere": "101325",
+    },
 }  # fmt: skip
-_SCALES: Final = {"°C|celsius|degree celsius|c": ("1", "0"),
-                  "°F|fahrenheit|degree fahrenheit|f": ("1.8", "32"),
+_SCALES: Final = {"°C|degree Celsius|celsius|c": ("1", "0"),
+                  "°F|degree Fahrenheit|fahrenheit|f": ("1.8", "32"),
                   "K|kelvin": ("1", "273.15")}  # fmt: skip
 _MONEY: Final = frozenset(
     ["dollar", "euro", "yen", "franc", "rupee", "yuan", "peso", "usd", "eur", "gbp", "jpy", "chf", "€", "$"]
@@ -90,7 +92,21 @@ def convert_units(
             result = (value - source[3]) / source[2] * target[2] + target[3]
         else:
             result = value * source[2] / target[2]
-        return f"{_shown(value)} {source[1]} = {_shown(result)} {target[1]}"
+        verb = "is" if value == 1 else "are"
+        return f"{_counted(value, source[1])} {verb} {_counted(result, target[1])}."
+
+
+_PLURALS: Final = {
+    "foot": "feet", "inch": "inches", "square foot": "square feet", "stone": "stone", "bar": "bar",
+    "psi": "psi", "kelvin": "kelvin", "degree Celsius": "degrees Celsius", "tonne": "tonnes",
+    "degree Fahrenheit": "degrees Fahrenheit", "metre per second": "metres per second",
+    "kilometre per hour": "kilometres per hour", "mile per hour": "miles per hour",
+}  # fmt: skip
+
+
+def _counted(value: Decimal, unit: str) -> str:
+    shown = _shown(value)
+    return f"{shown} {unit if shown == '1' else _PLURALS.get(unit, f'{unit}s')}"
 
 
 _Unit = tuple[str, str, Decimal, Decimal]
@@ -101,12 +117,12 @@ def _index() -> tuple[dict[str, _Unit], dict[str, _Unit]]:
     exact: dict[str, _Unit] = {}
     for kind, units in _TABLE.items():
         for names, factor in units.items():
-            first = names.split("|")[0]
+            first = names.split("|")[1]
             for name in names.split("|"):
                 exact[name] = (kind, first, Decimal(factor), Decimal(0))
     for names, (factor, zero) in _SCALES.items():
         for name in names.split("|"):
-            exact[name] = ("temperature", names.split("|")[0], Decimal(factor), Decimal(zero))
+            exact[name] = ("temperature", names.split("|")[1], Decimal(factor), Decimal(zero))
     folded: dict[str, _Unit] = {}
     for name, unit in exact.items():
         # The smaller of two that differ in case only, as MB and mB would, is nobody's wish.
