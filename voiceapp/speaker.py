@@ -112,10 +112,6 @@ class Speaker:
         for track in self.playback.tracks.values():
             track.drained |= track.complete
 
-    def deadlines(self) -> list[float]:
-        """Return when cuts are due to be settled."""
-        return [track.settle_at_ms for track in self.playback.settling if track.settle_at_ms is not None]
-
     def _settle(self, track: Track, now: float) -> list[Action]:
         cut_ms = self.playback.settle(track, now)
         truncate = {
