@@ -17,6 +17,7 @@ import msgspec
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.errors import ConfigurationError
+from voiceapp.http_tools import HttpToolSet
 from voiceapp.mcp_servers import McpServer
 
 Problem = tuple[str, str, str]
@@ -67,8 +68,9 @@ SETTINGS: tuple[Setting, ...] = (
             "`1`: clients of the embedded engine may order faults, such as `&faults=rate_limit@1`. A script "
             "such as `expire@60`: every session has these. For tests and rehearsals."),
     Setting("VOICEAPP_ENGINE_MCP_PRIVATE", "engine_mcp_private", bool, False,
-            "MCP servers may be on private addresses and be reached over plain HTTP, those that clients of "
-            "the embedded engine name as well: never where strangers can reach the engine."),
+            "MCP servers and the services of HTTP tools may be on private addresses and be reached over "
+            "plain HTTP, the MCP servers that clients of the embedded engine name as well: never where "
+            "strangers can reach the engine."),
     Setting("VOICEAPP_TEXT_BASE_URL", "text_base_url", str, "",
             "Base URL of an OpenAI-compatible chat endpoint, such as `http://127.0.0.1:11434/v1`. It thinks "
             "for the embedded engine and answers text clients, before `AZURE_OPENAI_CHAT_DEPLOYMENT`."),
@@ -347,6 +349,7 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     tools: tuple[str, ...] = ()
     mcp_servers: tuple[McpServer, ...] = ()
+    http_tools: tuple[HttpToolSet, ...] = ()
 
     @property
     def offered_voices(self) -> tuple[str, ...]:
@@ -357,15 +360,18 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
         return own + tuple(voice for voice in self.voices if voice not in own)
 
     def with_secrets_of(self, known: AssistantConfig) -> AssistantConfig:
-        """Return a kept assistant as it can run again: its MCP servers are those that are known by now.
+        """Return a kept assistant as it can run again: its servers and HTTP tools are those known by now.
 
-        A server that is no longer known is left out: its secrets were not kept.
+        One that is no longer known is left out: its secrets were not kept.
         """
         servers = {server.server_label: server for server in known.mcp_servers}
         again = tuple(servers[kept.server_label] for kept in self.mcp_servers if kept.server_label in servers)
-        return msgspec.structs.replace(self, mcp_servers=again)
+        sets = {tools.slug: tools for tools in known.http_tools}
+        tools_again = tuple(sets[kept.slug] for kept in self.http_tools if kept.slug in sets)
+        return msgspec.structs.replace(self, mcp_servers=again, http_tools=tools_again)
 
     def without_secrets(self) -> AssistantConfig:
         """Return the assistant as it may be kept with its sessions."""
         servers = tuple(server.without_secrets() for server in self.mcp_servers)
-        return msgspec.structs.replace(self, mcp_servers=servers)
+        http_tools = tuple(tools.without_secrets() for tools in self.http_tools)
+        return msgspec.structs.replace(self, mcp_servers=servers, http_tools=http_tools)

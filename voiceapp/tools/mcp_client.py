@@ -25,11 +25,10 @@ from voiceapp.tools.mcp_asking import (
     McpNotListed,
     McpTool,
 )
+from voiceapp.tools.outbound import Guard
 
 if TYPE_CHECKING:
     from mcp.client import Client
-
-    from voiceapp.tools.mcp_http import Guard
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +99,7 @@ class McpClient:
             mcp_http = await asyncio.to_thread(importlib.import_module, "voiceapp.tools.mcp_http")
         except ImportError:
             raise _Fault(NOT_INSTALLED) from None
-        state.guard = mcp_http.Guard(private_allowed=self._private_allowed)
+        state.guard = Guard(private_allowed=self._private_allowed)
         async with mcp_http.connected(server, state.guard) as client:
             yield client
 
