@@ -85,8 +85,8 @@ def talk(data_dir: Path, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def talks(data_dir: Path) -> Iterator[dict[str, Future[dict[str, Any]]]]:
-    """Conversations of some seconds each, held at once, four at most: a user may hold no more."""
+def talks(data_dir: Path) -> dict[str, Future[dict[str, Any]]]:
+    """Conversations of some seconds each, held three at a time: a user may hold four."""
     code = (
         "from voiceapp.records.models import Assistant; [Assistant.objects.create("
         "slug=law, name='Phone', input_format=f'audio/{law}', output_format=f'audio/{law}')"
@@ -107,12 +107,12 @@ def talks(data_dir: Path) -> Iterator[dict[str, Future[dict[str, Any]]]]:
         "tools": ("--text", "Take a note: buy milk.", "--text", "What are my notes?"),
         "question": (hello, "--out", str(data_dir / "reply.wav")),
     }
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(3) as pool:
         held = {}
         for name, arguments in said.items():
             held[name] = pool.submit(talk, data_dir, *arguments)
     # All are over before a test holds one of its own.
-    yield held
+    return held
 
 
 Talks = dict[str, Future[dict[str, Any]]]

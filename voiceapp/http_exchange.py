@@ -31,6 +31,7 @@ _STATUS: Final = {
     "text_engine_not_found": 404,
     "method_not_allowed": 405,
     "model_host_ambiguous": 409,
+    "body_too_slow": 408,
     "body_too_large": 413,
     "rate_limit_exceeded": 429,
     "quota_requests": 429,
@@ -106,6 +107,10 @@ async def refuse_upgrade(
     await send({"type": "websocket.http.response.body", "body": data})
 
 
+BODY_S: Final = 60.0
+"""How long a client may take to send its body."""
+
+
 class ClientGone(Exception):
     """The client has left; there is nobody to answer."""
 
@@ -125,7 +130,7 @@ class Exchange:
     async def read_json(self, max_bytes: int) -> Object:
         """Return the body, a JSON object.
 
-        Raises ``VoiceAppError`` (``body_too_large``, ``invalid_json``) and ``ClientGone``.
+        Raises ``VoiceAppError`` (``body_too_large``, ``body_too_slow``, ``invalid_json``) and ``ClientGone``.
         """
         read = await self.read_body(max_bytes, _read)
         if not isinstance(read, dict):
@@ -135,8 +140,21 @@ class Exchange:
     async def read_body(self, max_bytes: int, read: Callable[[bytes], Any]) -> Any:
         """Return what ``read`` makes of the body, in a thread where that takes its time.
 
-        Raises ``VoiceAppError`` (``body_too_large``), ``ClientGone``, and what ``read`` raises.
+        Raises ``VoiceAppError`` (``body_too_large``, ``body_too_slow``), ``ClientGone``, and what ``read``
+        raises.
         """
+        length = self.headers.get("content-length", "")
+        if length.isdecimal() and (len(length) > 18 or int(length) > max_bytes):
+            raise _too_large(max_bytes)
+        try:
+            async with asyncio.timeout(BODY_S):
+                whole = await self._whole_body(max_bytes)
+        except TimeoutError:
+            raise VoiceAppError(f"The body took longer than {BODY_S:g} s.", code="body_too_slow") from None
+        # A megabyte takes some milliseconds, in which others' audio would wait.
+        return await asyncio.to_thread(read, whole) if len(whole) > 64 * 1024 else read(whole)
+
+    async def _whole_body(self, max_bytes: int) -> bytes:
         parts: list[bytes] = []
         size = 0
         while True:
@@ -146,13 +164,10 @@ class Exchange:
             part: bytes = message.get("body") or b""
             size += len(part)
             if size > max_bytes:
-                raise VoiceAppError(f"The body may have {max_bytes} bytes at most.", code="body_too_large")
+                raise _too_large(max_bytes)
             parts.append(part)
             if not message.get("more_body"):
-                break
-        # A megabyte takes some milliseconds, in which others' audio would wait.
-        whole = b"".join(parts)
-        return await asyncio.to_thread(read, whole) if size > 64 * 1024 else read(whole)
+                return b"".join(parts)
 
     async def answer(self, status: int, body: Object, headers: Headers = ()) -> None:
         """Answer with a JSON object."""
@@ -235,6 +250,10 @@ class Exchange:
     async def _gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+
+def _too_large(max_bytes: int) -> VoiceAppError:
+    return VoiceAppError(f"The body may have {max_bytes} bytes at most.", code="body_too_large")
 
 
 def _read(whole: bytes) -> Any:

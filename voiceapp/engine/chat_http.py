@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, nullcontext
@@ -83,18 +84,23 @@ async def _authorised(exchange: Exchange) -> TokenHolder | None:
 
 
 async def _whole(completions: Completions, body: Object, holder: TokenHolder | None) -> Object:
-    collector = Collector()
-    chunks = completions.stream({**body, "stream_options": {"include_usage": True}})
-    begun = False
+    collector, begun = Collector(), False
     try:
-        async with aclosing(chunks):
+        async with aclosing(
+            completions.stream({**body, "stream_options": {"include_usage": True}})
+        ) as chunks:
             async for chunk in chunks:
                 begun = True
                 collector.feed(chunk)
-    finally:
-        # A client that leaves half-way has used what was said so far; a refused request has used nothing.
+    except TextEngineError:
         if begun:
             await _charge(holder, collector, body)
+        raise
+    except asyncio.CancelledError:
+        # Whoever leaves before the end has used what was made by then.
+        await _charge(holder, collector, body)
+        raise
+    await _charge(holder, collector, body)
     return collector.result()
 
 
@@ -106,13 +112,17 @@ async def _stream(
     # Tokens are counted for whoever pays; the client sees the count where it asked for it.
     counted = {**body, "stream_options": {"include_usage": True}}
     chunks = completions.stream(counted if wanted or holder else body)
+    first: Object | None = None
     try:
-        first = await exchange.while_there(anext(chunks, {}))
-    except (VoiceAppError, ClientGone):
-        await chunks.aclose()
+        first = await exchange.while_there(anext(chunks))
+    except StopAsyncIteration:
+        raise TextEngineError("The chat endpoint answered nothing.", code="text_engine_error") from None
+    except ClientGone:
+        await _charge(holder, Collector(), body)
         raise
-    if not first:
-        raise TextEngineError("The chat endpoint's stream ended before it began.")
+    finally:
+        if first is None:
+            await chunks.aclose()
     await exchange.stream(_events(completions, body, first, chunks, wanted, holder))
 
 

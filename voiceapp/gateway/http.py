@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
@@ -42,8 +41,6 @@ async def _answer(exchange: Exchange) -> None:
     if holder is None:
         raise VoiceAppError("Give an API token: Authorization: Bearer va_…", code="not_authorized")
     request = contract.read_request(await exchange.read_json(MAX_BODY_BYTES))
-    if request.structured_schema is not None:
-        await asyncio.to_thread(structured.check_schema, request.structured_schema)
     completions = await providers.completions(
         settings.VOICE,
         model=request.model or "",
@@ -52,6 +49,8 @@ async def _answer(exchange: Exchange) -> None:
     )
     generation = Generation(request, completions, settings.VOICE)
     with holder.request():
+        if request.structured_schema is not None:
+            await structured.check_schema(request.structured_schema)
         if exchange.path == STREAM:
             await exchange.stream(_frames(generation, holder))
             return

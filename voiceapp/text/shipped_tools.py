@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from voiceapp.text.foreign_schema import properties_of, required_of
 from voiceapp.text.numbers import find_numbers
 from voiceapp.text.provider import Tool
 from voiceapp.text.tool_matching import Match
@@ -45,7 +46,7 @@ class Wish:
 def is_shipped(tool: Tool) -> bool:
     """Whether it is a tool of this product."""
     wanted = _PARAMETERS.get(tool.name)
-    return wanted is not None and set(tool.parameters.get("properties", {})) == wanted
+    return wanted is not None and set(properties_of(tool.parameters)) == wanted
 
 
 def match_shipped(text: str, tools: tuple[Tool, ...]) -> Wish | None:
@@ -54,7 +55,7 @@ def match_shipped(text: str, tools: tuple[Tool, ...]) -> Wish | None:
     for name, read in _READERS:
         if name in offered and (found := read(" ".join(text.split()).rstrip(" .!?"))) is not None:
             arguments, question = found
-            missing = tuple(offered[name].parameters.get("required", ())) if question else ()
+            missing = tuple(required_of(offered[name].parameters)) if question else ()
             return Wish(Match(offered[name], _SURE, arguments, missing), question)
     return None
 
