@@ -57,6 +57,18 @@ def status_of(error: VoiceAppError) -> int:
     return _STATUS.get(error.code, 400)
 
 
+def refusal_headers(error: VoiceAppError) -> list[tuple[str, str]]:
+    """Return the headers that go with an error's status; ``retry_after_s`` of the error, where it has one."""
+    match status_of(error):
+        case 401:
+            return [("www-authenticate", "Bearer")]
+        case 405:
+            return [("allow", "POST")]
+        case 429:
+            return [("retry-after", str(max(1, round(getattr(error, "retry_after_s", 1.0)))))]
+    return []
+
+
 def headers_of(scope: Object) -> dict[str, str]:
     """Return the headers of an ASGI scope by their names in lower case."""
     found = scope.get("headers") or []
@@ -163,6 +175,11 @@ class Exchange:
         given = [("content-length", str(len(data))), *headers]
         await self._start(status, "application/json", given)
         await self._send({"type": "http.response.body", "body": data})
+
+    async def refuse(self, error: VoiceAppError) -> None:
+        """Answer with ``{"detail", "code"}`` and the status that goes with the code."""
+        body = {"detail": error.message, "code": error.code}
+        await self.answer(status_of(error), body, refusal_headers(error))
 
     async def stream(self, parts: AsyncGenerator[bytes], headers: Headers = ()) -> None:
         """Answer with server-sent events until ``parts`` ends; close ``parts`` when the client leaves.

@@ -156,13 +156,12 @@ test('create_response: false waits for no answer; an empty transcript ends the w
   assert.equal(status(run([transcribed('u1', ' ')], phantom)), 'listening');
 });
 
-test('each way for an answer to end badly has a notice of its own; a cancelled one has none', () => {
-  const codes = (...details) => live(...details.map(([state, status_details]) =>
-    ({ type: 'response.done', response: { id: 'r', status: state, status_details } }))).notices.map((notice) => notice.code);
-  assert.deepEqual(codes(['failed', { error: { code: 'inference_rate_limit_exceeded' } }], ['incomplete', { reason: 'content_filter' }],
-    ['incomplete', { reason: 'max_output_tokens' }]), ['rate_limited', 'content_filter', 'max_output_tokens']);
-  assert.deepEqual(codes(['failed', null]), ['response_failed']);
-  assert.deepEqual(codes(['cancelled', { reason: 'turn_detected' }]), []);
+test('an answer that ends badly has one notice, which the relay words', () => {
+  const response = { id: 'r', status: 'failed', status_details: { error: { code: 'rate_limit_exceeded' } } };
+  const notice = { type: 'notice', code: 'response_failed', message: 'Wait a little.', level: 'error' };
+  const over = live({ type: 'response.created', response }, { type: 'response.done', response }, notice);
+  assert.deepEqual(over.notices.map(({ code, message }) => [code, message]), [['response_failed', 'Wait a little.']]);
+  assert.equal(status(over), 'listening');
 });
 
 test('races that the relay settles are no news; other errors are', () => {

@@ -16,9 +16,9 @@ from django.conf import settings
 
 from voiceapp.engine import credentials
 from voiceapp.errors import TextEngineError, VoiceAppError
-from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send, status_of
+from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send, refusal_headers, status_of
 from voiceapp.records import tokens
-from voiceapp.records.tokens import QuotaExceeded, TokenHolder
+from voiceapp.records.tokens import TokenHolder
 from voiceapp.text import providers, sse
 from voiceapp.text.chat_result import Collector
 from voiceapp.text.completions import Completions
@@ -43,10 +43,7 @@ async def chat_completions(scope: Object, receive: Receive, send: Send) -> None:
     except ClientGone:
         return
     except VoiceAppError as error:
-        headers = []
-        if isinstance(error, QuotaExceeded):
-            headers.append(("retry-after", str(max(1, round(error.retry_after_s)))))
-        await exchange.answer(status_of(error), _told(error), headers)
+        await exchange.answer(status_of(error), _told(error), refusal_headers(error))
 
 
 async def _answer(exchange: Exchange) -> None:

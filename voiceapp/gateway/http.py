@@ -12,9 +12,9 @@ from django.conf import settings
 from voiceapp.errors import VoiceAppError
 from voiceapp.gateway import contract
 from voiceapp.gateway.generate import Generation
-from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send, status_of
+from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
 from voiceapp.records import tokens
-from voiceapp.records.tokens import QuotaExceeded, TokenHolder
+from voiceapp.records.tokens import TokenHolder
 from voiceapp.text import providers, sse, structured
 
 Object = dict[str, Any]
@@ -31,13 +31,7 @@ async def generate(scope: Object, receive: Receive, send: Send) -> None:
     except ClientGone:
         return
     except VoiceAppError as error:
-        headers = []
-        if isinstance(error, QuotaExceeded):
-            headers.append(("retry-after", str(max(1, round(error.retry_after_s)))))
-        elif error.code == "not_authorized":
-            headers.append(("www-authenticate", "Bearer"))
-        body = {"detail": error.message, "code": error.code}
-        await exchange.answer(status_of(error), body, headers)
+        await exchange.refuse(error)
 
 
 async def _answer(exchange: Exchange) -> None:

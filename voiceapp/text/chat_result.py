@@ -37,9 +37,11 @@ class Collector:
     def feed(self, chunk: Mapping[str, Any]) -> str:
         """Take a chunk; return the text that it brings."""
         self.usage = chunk.get("usage") or self.usage
-        for name in ("id", "created", "model", "system_fingerprint"):
-            if chunk.get(name):
-                self._head[name] = chunk[name]
+        if not self.model:
+            # Azure's first chunk names nothing; of the others each names all.
+            for name in ("id", "created", "model", "system_fingerprint", "service_tier"):
+                if chunk.get(name):
+                    self._head[name] = chunk[name]
         brought = ""
         for choice in chunk.get("choices") or []:
             if choice.get("index"):
@@ -47,7 +49,8 @@ class Collector:
             self.finish_reason = choice.get("finish_reason") or self.finish_reason
             delta = choice.get("delta") or {}
             brought += delta.get("content") or ""
-            self._refusal.append(delta.get("refusal") or "")
+            if refusal := delta.get("refusal"):
+                self._refusal.append(refusal)
             for position, call in enumerate(delta.get("tool_calls") or []):
                 self._call(call, position)
         if brought:
@@ -67,27 +70,35 @@ class Collector:
         called = "".join("".join(pieces) for pieces in self._pieces.values())
         return asked, text_tokens(self.text + called)
 
-    def result(self) -> Object:
-        """Return the whole answer, a ``chat.completion`` object."""
-        text = self.text
+    def result(self, calls: list[Object] | None = None) -> Object:
+        """Return the whole answer, a ``chat.completion`` object.
+
+        ``calls`` are its tool calls, where somebody else has put them together.
+        """
+        calls = self._tool_calls() if calls is None else calls
+        text, refusal = self.text, "".join(self._refusal)
         message: Object = {
             "role": "assistant",
-            "content": text if text or not self._calls else None,
-            "refusal": "".join(self._refusal) or None,
+            "content": text if text or not (calls or refusal) else None,
+            "refusal": refusal or None,
         }
-        if self._calls:
-            for index, call in self._calls.items():
-                call["function"]["arguments"] = "".join(self._pieces[index])
-            message["tool_calls"] = [self._calls[index] for index in sorted(self._calls)]
-        reason = self.finish_reason or ("tool_calls" if self._calls else "stop")
+        if calls:
+            message["tool_calls"] = calls
+        reason = self.finish_reason or ("tool_calls" if calls else "stop")
         return {
-            "id": self._head.get("id", ""),
+            "id": "",
+            "created": 0,
+            "model": "",
+            **self._head,
             "object": "chat.completion",
-            "created": self._head.get("created", 0),
-            "model": self.model,
             "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": reason}],
             **({"usage": self.usage} if self.usage else {}),
         }
+
+    def _tool_calls(self) -> list[Object]:
+        for index, call in self._calls.items():
+            call["function"]["arguments"] = "".join(self._pieces[index])
+        return [self._calls[index] for index in sorted(self._calls)]
 
     def _call(self, call: Mapping[str, Any], position: int) -> None:
         index = call.get("index")

@@ -148,21 +148,10 @@ function turnsOf(event) {
  * @returns {State}
  */
 function responseDone(state, event) {
-  const { response } = event;
-  const next = state.response === response.id || state.response === null
+  // How an answer ended badly comes as a notice, in the relay's words.
+  return state.response === event.response.id || state.response === null
     ? { ...state, response: null, awaiting: false }
     : state;
-  const detail = response.status_details ?? {};
-  if (response.status === 'failed') {
-    const limited = String(detail.error?.code ?? '').includes('rate_limit');
-    return limited
-      ? withNotice(next, 'rate_limited', 'The service has too much to do just now. Ask again in a moment.', 'warning')
-      : withNotice(next, 'response_failed', 'The answer failed. Ask again.', 'error');
-  }
-  if (response.status !== 'incomplete') return next;
-  return detail.reason === 'content_filter'
-    ? withNotice(next, 'content_filter', 'The service’s content filter stopped this answer.', 'warning')
-    : withNotice(next, 'max_output_tokens', 'The answer reached its longest length and stops here.', 'info');
 }
 
 /**
