@@ -111,4 +111,5 @@ class Collector:
         kept = self._calls[index]
         kept["id"] = kept["id"] or call.get("id") or f"call_{index}"
         kept["function"]["name"] = kept["function"]["name"] or function.get("name") or ""
-        self._pieces[index].append(function.get("arguments") or "")
+        if arguments := function.get("arguments"):
+            self._pieces[index].append(arguments)
