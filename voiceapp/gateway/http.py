@@ -26,6 +26,7 @@ _STATUS: Final = {
     "not_authorized": 401,
     "method_not_allowed": 405,
     "body_too_slow": 408,
+    "server_stopping": 503,
     "body_too_large": 413,
     "rate_limit_exceeded": 429,
     "quota_requests": 429,
@@ -74,7 +75,8 @@ async def _answer(exchange: Exchange) -> None:
         if request.structured_schema is not None:
             await structured.check_schema(request.structured_schema)
         if exchange.path == STREAM:
-            await exchange.stream(_frames(generation, holder))
+            farewell = contract.failed("server_stopping: The server is being restarted. Ask again soon.")
+            await exchange.stream(_frames(generation, holder), farewell=sse.encode(contract.frame(farewell)))
             return
         try:
             answer = await exchange.while_there(_whole(generation))

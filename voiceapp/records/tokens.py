@@ -19,7 +19,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from voiceapp.errors import VoiceAppError
-from voiceapp.records.models import ApiToken, TokenUsage
+from voiceapp.records.models import MOST_USED, ApiToken, TokenUsage
 
 PREFIX: Final = "va_"
 FRESH_S: Final = 5.0
@@ -140,7 +140,8 @@ def _look_up(digest: str) -> TokenHolder | None:
 
 
 async def charge(holder: TokenHolder, *, tokens_in: int, tokens_out: int, cost_usd: float = 0.0) -> None:
-    """Keep what a request used."""
+    """Keep what a request used; a count that cannot be, as a service may send one, is cut to what can."""
+    tokens_in, tokens_out = (max(0, min(count, MOST_USED)) for count in (tokens_in, tokens_out))
     holder.used_today += tokens_in + tokens_out
     await sync_to_async(_charge, thread_sensitive=False)(holder.token_id, tokens_in, tokens_out, cost_usd)
 
