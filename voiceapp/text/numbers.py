@@ -219,6 +219,8 @@ def _evaluate(tokens: list[str | float]) -> float | None:
         pending.append(token)
     while pending:
         _apply(values, pending.pop())
+    if not math.isfinite(values[0]):
+        raise OverflowError("beyond all bounds")
     return values[0]
 
 
