@@ -17,9 +17,9 @@ from typing import Any, Final
 from voiceapp.errors import LocalProtocolError, VoiceAppError
 from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
 from voiceapp.nnrp import profile
-from voiceapp.nnrp.consumer import TokenBacking
+from voiceapp.nnrp.backing import Backing, TokenBacking
 from voiceapp.nnrp.profile import ProfileError, Request
-from voiceapp.nnrp.work import Backing, Work
+from voiceapp.nnrp.work import Work
 from voiceapp.protocol import tool_calls
 from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import ToolCallOrder
