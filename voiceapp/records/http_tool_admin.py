@@ -31,7 +31,7 @@ class HttpToolSetForm(_Form):
         label="OpenAPI file", required=False, help_text="A JSON file, instead of pasting it below."
     )
     new_secret = forms.CharField(
-        label="secret",
+        label="Secret",
         required=False,
         strip=True,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "size": 60}),

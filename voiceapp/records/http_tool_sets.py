@@ -46,10 +46,7 @@ class HttpToolSet(models.Model):
     )
     auth = models.CharField("signs in with", max_length=8, blank=True, choices=AUTH_CHOICES, default="")
     auth_name = models.CharField(
-        "name",
-        max_length=128,
-        blank=True,
-        help_text="Of the header or the query parameter, such as X-API-Key.",
+        "header or parameter", max_length=128, blank=True, help_text="Its name, such as X-API-Key."
     )
     secret = models.CharField(max_length=8192, blank=True, editable=False)
     operations = models.JSONField(
@@ -77,7 +74,7 @@ class HttpToolSet(models.Model):
 
     class Meta:
         ordering = ("name", "id")
-        verbose_name = "HTTP tools"
+        verbose_name = "HTTP tool set"
         verbose_name_plural = "HTTP tools"
 
     def __str__(self) -> str:
