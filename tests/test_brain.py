@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceapp.text.brain import Brain
+from voiceapp.text.foreign_schema import placeholder
 from voiceapp.text.numbers import find_numbers, number_words, say_number, solve
 from voiceapp.text.product import ProductGuide
 from voiceapp.text.provider import (
@@ -29,7 +30,7 @@ from voiceapp.text.provider import (
     TextDelta,
     Tool,
 )
-from voiceapp.text.tool_matching import fill_arguments, placeholder
+from voiceapp.text.tool_matching import fill_arguments
 
 NOW = dt.datetime(2026, 11, 29, 15, 7)  # a Sunday
 GUIDE = ProductGuide(

@@ -33,9 +33,6 @@ MAX_WAITING: Final = 64
 MAX_UNSENT: Final = 64
 """Events that wait for a slow reader, as few as let a burst of the service come in without a pause."""
 
-_STATUS: Final = {"not_authorized": 401, "method_not_allowed": 405, "body_too_large": 413}
-_HEADERS: Final = {"not_authorized": ("www-authenticate", "Bearer"), "method_not_allowed": ("allow", "POST")}
-
 
 class EventsApp:
     """The ASGI application."""
@@ -53,9 +50,7 @@ class EventsApp:
         except ClientGone:
             return
         except VoiceAppError as error:
-            headers = [_HEADERS[error.code]] if error.code in _HEADERS else []
-            body = {"detail": error.message, "code": error.code}
-            await exchange.answer(_STATUS.get(error.code, 400), body, headers)
+            await exchange.refuse(error)
 
     @property
     def under_way(self) -> int:

@@ -18,7 +18,6 @@ from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import ToolCallFault
 from voiceapp.records.tokens import QuotaExceeded, TokenHolder
 from voiceapp.text.completions import Completions
-from voiceapp.text.provider import text_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -120,13 +119,8 @@ class Work:
         """Let the token's holder pay for what was used, whatever became of the operation."""
         if not self._asked:
             return
-        tokens_in, tokens_out = self._reply.counted()
-        said = self._reply.said
         # A service that failed before it said anything is not paid for.
-        if said and not tokens_in and not tokens_out:
-            messages = self._request.body["messages"]
-            tokens_in = sum(text_tokens(str(message.get("content"))) for message in messages)
-            tokens_out = text_tokens(said)
+        tokens_in, tokens_out = self._reply.counted(self._request.body)
         await self._backing.charge(self._holder, tokens_in, tokens_out)
 
     async def _answer(self) -> tuple[Status, Object]:

@@ -61,7 +61,7 @@ class _AssistantForm(_ModelForm):
         field_classes = dict.fromkeys(("turn_detection", "transcription", "mcp_servers", "voices"), JsonField)
         widgets = {
             name: forms.Textarea(attrs={"rows": rows, "cols": 90})
-            for name, rows in (("instructions", 10), ("tools", 1), ("mcp_servers", 4), ("turn_detection", 3),
+            for name, rows in (("instructions", 10), ("tools", 3), ("mcp_servers", 4), ("turn_detection", 3),
                                ("transcription", 1), ("voices", 1))
         } | {"http_tools": forms.CheckboxSelectMultiple}  # fmt: skip
 
@@ -200,7 +200,7 @@ class SessionAdmin(_SessionAdmin):
         except ValueError:
             return super().get_search_results(request, queryset, search_term)
 
-    @admin.display(description="begins with")
+    @admin.display(description="title")
     def words(self, session: Session) -> str:
         """Show what was said first."""
         return format_html("<bdi>{}</bdi>", session.title)

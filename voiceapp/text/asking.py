@@ -58,7 +58,7 @@ async def ask_for(completions: Completions, body: Object, schema: Object, spent:
     fault = ""
     for _ in range(ATTEMPTS):
         text = await ask(completions, body, spent)
-        value, fault = structured.read(text, schema)
+        value, fault = await structured.read(text, schema)
         if value is not None:
             return text, value
         told = f"That did not fit the schema ({fault}). Answer again, with nothing but JSON of the schema."

@@ -8,15 +8,16 @@ language.
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from voiceapp.text import numbers, repertoire, tool_talk
 from voiceapp.text.product import ProductGuide
-from voiceapp.text.provider import Delta, Finished, ReplyRequest, Said, TextDelta
+from voiceapp.text.provider import Delta, Finished, ReplyRequest, Returned, Said, TextDelta
 from voiceapp.text.several_calls import match_several
 from voiceapp.text.shipped_tools import is_shipped, match_shipped
 from voiceapp.text.tool_matching import Match, match_tool
@@ -24,6 +25,12 @@ from voiceapp.text.tool_matching import Match, match_tool
 _MOST_COUNTED: Final = 100
 # This brain thinks on the event loop, where nobody's long text may hold up others' speech.
 _LONGEST_READ: Final = 4_000
+_LONGEST_INSTRUCTIONS: Final = 20_000
+_LONGEST_ANSWER: Final = 8_000
+_MOST_TOOLS: Final = 128
+_EARLIER_TURNS, _EARLIER_CHARS = 500, 500
+# What takes longer than a few milliseconds is thought in a thread: many tools, or many words about them.
+_TOOLS_AT_ONCE, _CHARS_AT_ONCE = 16, 400
 _OTHER_LANGUAGE: Final = re.compile(
     r"\b(?:in|speak|only)\s+(German|French|Spanish|Italian|Portuguese|Dutch|Polish|Chinese|Japanese|Korean|Arabic"
     r"|Hindi|Russian|Turkish|Swedish)\b"
@@ -62,7 +69,7 @@ class _Turn:
     def earlier(self) -> list[str]:
         """What the user said before, oldest first."""
         users = [item.text for item in self.request.history if isinstance(item, Said) and item.role == "user"]
-        return users[:-1]
+        return [text[:_EARLIER_CHARS] for text in users[-_EARLIER_TURNS - 1 : -1]]
 
 
 class Brain:
@@ -78,7 +85,19 @@ class Brain:
 
     async def reply(self, request: ReplyRequest) -> AsyncIterator[Delta]:
         """Stream the answer to the history's last turn, sentence by sentence, or the calls of tools."""
-        for delta in self.think(request):
+        request = replace(
+            request,
+            instructions=request.instructions[:_LONGEST_INSTRUCTIONS],
+            tools=request.tools[:_MOST_TOOLS],
+        )
+        if _takes_long(request):
+            deltas: Iterable[Delta] = await asyncio.to_thread(lambda: list(self.think(request)))
+        else:
+            deltas = self.think(request)
+        for number, delta in enumerate(deltas):
+            if number % 32 == 31:
+                # Nothing here ever waits, and whoever listens may not either.
+                await asyncio.sleep(0)
             yield delta
 
     async def aclose(self) -> None:
@@ -99,7 +118,7 @@ class Brain:
             text = wanted or self._answer(turn)
         else:
             text = tool_talk.tell_results(fresh, request)
-        for piece in re.findall(r"\S+\s*", _brief(text, request.instructions)):
+        for piece in re.findall(r"\S+\s*", _brief(_shortened(text), request.instructions)):
             yield TextDelta(piece)
         yield Finished()
 
@@ -155,6 +174,21 @@ def _brief(text: str, instructions: str) -> str:
     ):
         return text
     return re.split(r"(?<=[.!?])\s+", text, maxsplit=1)[0]
+
+
+def _shortened(text: str) -> str:
+    """Cut what nobody would listen to until its end."""
+    if len(text) <= _LONGEST_ANSWER:
+        return text
+    return f"{text[:_LONGEST_ANSWER].rsplit(None, 1)[0]} … and more."
+
+
+def _takes_long(request: ReplyRequest) -> bool:
+    last = request.history[-1] if request.history else None
+    if isinstance(last, Returned):
+        return len(last.output) > _LONGEST_ANSWER
+    words = len(last.text) if isinstance(last, Said) else 0
+    return len(request.tools) > _TOOLS_AT_ONCE or (bool(request.tools) and words > _CHARS_AT_ONCE)
 
 
 def _spoken_command(instructions: str, turn: _Turn) -> str | None:

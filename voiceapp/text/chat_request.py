@@ -174,7 +174,9 @@ def _calls(value: Any, param: str) -> list[Called]:
     found: list[Called] = []
     for call in value:
         function = call.get("function") if isinstance(call, dict) else None
-        fields = (call.get("id"), function.get("name"), function.get("arguments")) if function else ()
+        fields: tuple[Any, ...] = ()
+        if isinstance(function, dict):
+            fields = (call.get("id"), function.get("name"), function.get("arguments"))
         if len(fields) != 3 or not all(isinstance(field, str) for field in fields):
             raise _wrong(param, "calls with an id and a function of name and arguments")
         found.append(Called(*fields))

@@ -14,12 +14,20 @@ class Collector:
     """Makes one ``chat.completion`` of ``chat.completion.chunk`` objects, whatever a service leaves out."""
 
     def __init__(self) -> None:
-        self.text = ""
+        self._said: list[str] = []
         self.usage: Object | None = None
         self.finish_reason: str | None = None
         self._head: Object = {}
-        self._refusal = ""
+        self._refusal: list[str] = []
+        # By index: the call, whose arguments are pieces until it is asked for. Adding to a text for each
+        # piece would copy it each time.
         self._calls: dict[int, Object] = {}
+        self._pieces: dict[int, list[str]] = {}
+
+    @property
+    def text(self) -> str:
+        """What was said so far."""
+        return "".join(self._said)
 
     @property
     def model(self) -> str:
@@ -29,9 +37,11 @@ class Collector:
     def feed(self, chunk: Mapping[str, Any]) -> str:
         """Take a chunk; return the text that it brings."""
         self.usage = chunk.get("usage") or self.usage
-        for name in ("id", "created", "model", "system_fingerprint"):
-            if chunk.get(name):
-                self._head[name] = chunk[name]
+        if not self.model:
+            # Azure's first chunk names nothing; of the others each names all.
+            for name in ("id", "created", "model", "system_fingerprint", "service_tier"):
+                if chunk.get(name):
+                    self._head[name] = chunk[name]
         brought = ""
         for choice in chunk.get("choices") or []:
             if choice.get("index"):
@@ -39,38 +49,56 @@ class Collector:
             self.finish_reason = choice.get("finish_reason") or self.finish_reason
             delta = choice.get("delta") or {}
             brought += delta.get("content") or ""
-            self._refusal += delta.get("refusal") or ""
+            if refusal := delta.get("refusal"):
+                self._refusal.append(refusal)
             for position, call in enumerate(delta.get("tool_calls") or []):
                 self._call(call, position)
-        self.text += brought
+        if brought:
+            self._said.append(brought)
         return brought
 
     def counted(self, body: Object) -> tuple[int, int]:
         """Return (tokens in, tokens out): the service's count, or about as many where it gave none."""
         if self.usage:
             return int(self.usage.get("prompt_tokens") or 0), int(self.usage.get("completion_tokens") or 0)
-        asked = sum(text_tokens(str(message.get("content"))) for message in body.get("messages") or [])
-        called = "".join(call["function"]["arguments"] for call in self._calls.values())
+        messages = body.get("messages")
+        asked = sum(
+            text_tokens(str(message.get("content")))
+            for message in (messages if isinstance(messages, list) else [])
+            if isinstance(message, dict)
+        )
+        called = "".join("".join(pieces) for pieces in self._pieces.values())
         return asked, text_tokens(self.text + called)
 
-    def result(self) -> Object:
-        """Return the whole answer, a ``chat.completion`` object."""
+    def result(self, calls: list[Object] | None = None) -> Object:
+        """Return the whole answer, a ``chat.completion`` object.
+
+        ``calls`` are its tool calls, where somebody else has put them together.
+        """
+        calls = self._tool_calls() if calls is None else calls
+        text, refusal = self.text, "".join(self._refusal)
         message: Object = {
             "role": "assistant",
-            "content": self.text if self.text or not self._calls else None,
-            "refusal": self._refusal or None,
+            "content": text if text or not (calls or refusal) else None,
+            "refusal": refusal or None,
         }
-        if self._calls:
-            message["tool_calls"] = [self._calls[index] for index in sorted(self._calls)]
-        reason = self.finish_reason or ("tool_calls" if self._calls else "stop")
+        if calls:
+            message["tool_calls"] = calls
+        reason = self.finish_reason or ("tool_calls" if calls else "stop")
         return {
-            "id": self._head.get("id", ""),
+            "id": "",
+            "created": 0,
+            "model": "",
+            **self._head,
             "object": "chat.completion",
-            "created": self._head.get("created", 0),
-            "model": self.model,
             "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": reason}],
             **({"usage": self.usage} if self.usage else {}),
         }
+
+    def _tool_calls(self) -> list[Object]:
+        for index, call in self._calls.items():
+            call["function"]["arguments"] = "".join(self._pieces[index])
+        return [self._calls[index] for index in sorted(self._calls)]
 
     def _call(self, call: Mapping[str, Any], position: int) -> None:
         index = call.get("index")
@@ -79,7 +107,8 @@ class Collector:
         if index not in self._calls:
             empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
             self._calls[index] = empty
+            self._pieces[index] = []
         kept = self._calls[index]
         kept["id"] = kept["id"] or call.get("id") or f"call_{index}"
         kept["function"]["name"] = kept["function"]["name"] or function.get("name") or ""
-        kept["function"]["arguments"] += function.get("arguments") or ""
+        self._pieces[index].append(function.get("arguments") or "")

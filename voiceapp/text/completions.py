@@ -7,17 +7,9 @@ just as a chat service has them. The embedded brain, chat endpoints and model ho
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Any, Final, Protocol
-
-import openai
-from openai.types.chat import ChatCompletionChunk
-
-from voiceapp.errors import ConfigurationError, TextEngineError, UpstreamRefused
+from typing import Any, Protocol
 
 Object = dict[str, Any]
-
-_CONNECT_TIMEOUT_S: Final = 10.0
-_TIMEOUT_S: Final = 60.0
 
 
 class Completions(Protocol):
@@ -40,83 +32,3 @@ class Completions(Protocol):
 
     async def aclose(self) -> None:
         """Let go of connections."""
-
-
-class RemoteCompletions:
-    """A chat service, reached by the ``openai`` package; requests and chunks pass through unchanged."""
-
-    def __init__(self, client: openai.AsyncOpenAI, model: str, provider: str) -> None:
-        self._client = client
-        self._model = model
-        self._provider = provider
-
-    @property
-    def provider(self) -> str:
-        """See ``Completions``."""
-        return self._provider
-
-    @property
-    def model(self) -> str:
-        """See ``Completions``."""
-        return self._model
-
-    async def stream(self, body: Object) -> AsyncGenerator[Object]:
-        """See ``Completions``."""
-        asked = {**body, "model": body.get("model") or self._model, "stream": True}
-        try:
-            # Not by the typed method: the body is the client's own, and to walk through all of its messages
-            # would take a millisecond.
-            stream = await self._client.post(
-                "/chat/completions",
-                cast_to=ChatCompletionChunk,
-                body=asked,
-                stream=True,
-                stream_cls=openai.AsyncStream[ChatCompletionChunk],
-            )
-            async with stream:
-                async for chunk in stream:
-                    yield _plain(chunk)
-        except openai.APIError as error:
-            raise _explain(error) from error
-        except (ConfigurationError, UpstreamRefused) as error:
-            # There was no token to sign in with.
-            raise TextEngineError(error.message, code="text_engine_refused") from error
-
-    async def aclose(self) -> None:
-        """See ``Completions``."""
-        await self._client.close()
-
-
-def client_options() -> dict[str, Any]:
-    """Return how this product uses the ``openai`` client."""
-    return {
-        "timeout": openai.Timeout(_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S),
-        # A second try would come too late for somebody who waits for a spoken answer.
-        "max_retries": 0,
-    }
-
-
-def _plain(chunk: ChatCompletionChunk) -> Object:
-    """Return the chunk with all that the service sent and nothing that it did not."""
-    return chunk.to_dict(mode="json")
-
-
-def _explain(error: openai.APIError) -> TextEngineError:
-    """Return our error for the SDK's, with nothing of the payload in it."""
-    code, message = "text_engine_error", "The chat endpoint failed."
-    match error:
-        case openai.APITimeoutError():
-            code, message = "text_engine_timeout", "The chat endpoint did not answer in time."
-        case openai.APIConnectionError():
-            code, message = "text_engine_unreachable", "The chat endpoint cannot be reached."
-        case openai.AuthenticationError() | openai.PermissionDeniedError():
-            code, message = "text_engine_refused", "The chat endpoint refused the key."
-        case openai.NotFoundError():
-            code, message = "text_engine_not_found", "The chat endpoint does not know this address or model."
-        case openai.RateLimitError():
-            code, message = "rate_limit_exceeded", "The chat endpoint is at its limit; try again soon."
-        case _ if error.code == "content_filter":
-            code, message = "content_filter", "The chat endpoint's content filter blocked the request."
-        case openai.BadRequestError():
-            code, message = "invalid_request", "The chat endpoint did not accept the request."
-    return TextEngineError(message, code=code)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from typing import Any, Final
+from typing import Final
 
+from voiceapp.text.foreign_schema import required_of
 from voiceapp.text.provider import Tool
 from voiceapp.text.tool_matching import Match, fill_arguments, match_tool
 
 # Commas stay: they stand in dates and in "Paris, France" as well.
 _BETWEEN: Final = re.compile(r"\s*(?:,?\s*\b(?:and then|and also|and|then|also)\b|[;.?!])\s*", re.I)
 _MOST: Final = 8
+_MOST_PARTS: Final = 16
 
 
 def match_several(text: str, tools: tuple[Tool, ...], today: dt.date) -> list[Match]:
     """Return the calls that the parts of ``text`` ask for, each complete; fewer than two are none."""
     found: list[Match] = []
-    for part in filter(None, _BETWEEN.split(text)):
+    for part in [part for part in _BETWEEN.split(text, _MOST_PARTS) if part][:_MOST_PARTS]:
         match = match_tool(part, tools, today)
         if match is None or not match.fits or match.missing:
             match = _again(found[-1].tool, part, today) if found else None
@@ -28,7 +30,7 @@ def match_several(text: str, tools: tuple[Tool, ...], today: dt.date) -> list[Ma
 
 def _again(tool: Tool, part: str, today: dt.date) -> Match | None:
     """Return a call of the tool before, where a part brings nothing but another name for it."""
-    required: list[Any] = tool.parameters.get("required", [])
+    required = required_of(tool.parameters)
     if len(required) != 1:
         return None
     for said in (part, f"in {part}"):

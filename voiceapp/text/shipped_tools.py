@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from voiceapp.text.foreign_schema import properties_of, required_of
 from voiceapp.text.numbers import find_numbers
 from voiceapp.text.provider import Tool
 from voiceapp.text.tool_matching import Match
@@ -26,6 +27,7 @@ _PARAMETERS: Final = {
     "search_conversations": {"words"},
     "hang_up": set(),
     "hand_over": {"name"},
+    "convert_units": {"amount", "from_unit", "to_unit"},
 }  # fmt: skip
 _I: Final = re.IGNORECASE
 _TIMER: Final = r"(?:timer|alarm|reminder)s?"
@@ -44,7 +46,7 @@ class Wish:
 def is_shipped(tool: Tool) -> bool:
     """Whether it is a tool of this product."""
     wanted = _PARAMETERS.get(tool.name)
-    return wanted is not None and set(tool.parameters.get("properties", {})) == wanted
+    return wanted is not None and set(properties_of(tool.parameters)) == wanted
 
 
 def match_shipped(text: str, tools: tuple[Tool, ...]) -> Wish | None:
@@ -53,7 +55,7 @@ def match_shipped(text: str, tools: tuple[Tool, ...]) -> Wish | None:
     for name, read in _READERS:
         if name in offered and (found := read(" ".join(text.split()).rstrip(" .!?"))) is not None:
             arguments, question = found
-            missing = tuple(offered[name].parameters.get("required", ())) if question else ()
+            missing = tuple(required_of(offered[name].parameters)) if question else ()
             return Wish(Match(offered[name], _SURE, arguments, missing), question)
     return None
 
@@ -169,6 +171,30 @@ def _hand_over(text: str) -> _Read | None:
     return {"name": re.sub(r"^the (?:assistant )?", "", name, flags=_I)[:100]}, ""
 
 
+def _convert(text: str) -> _Read | None:
+    """Read "convert 5 miles to kilometers", "5 miles in kilometers" and "how many grams are in a pound"."""
+    unit = r"([a-z°²³/]+(?: (?:per |feet|foot|met\w+|miles?|ounces?|gallons?|pints?|hours?)[a-z ]*)?)"
+    asked = re.search(
+        rf"\bhow (?:many|much) {unit} (?:are|is|make|do you get|go)(?: there)?(?: in(?:to)?)? (.+?) {unit}$",
+        text, _I,
+    )  # fmt: skip
+    if asked:
+        wanted, amount, given = asked.groups()
+    else:
+        asked = re.search(
+            r"\b(?:convert|change|turn|what is|what's|what are|how much is) (.+?) "
+            rf"{unit} (?:to|in|into|as) {unit}$",
+            text, _I,
+        )  # fmt: skip
+        if not asked:
+            return None
+        amount, given, wanted = asked.groups()
+    numbers = find_numbers(re.sub(r"\b(?:an?|one)$", "1", amount.strip(), flags=_I))
+    if len(numbers) != 1:
+        return None
+    return {"amount": numbers[0].value, "from_unit": given, "to_unit": wanted}, ""
+
+
 _READERS: Final[tuple[tuple[str, Callable[[str], _Read | None]], ...]] = (
     ("hang_up", _hang_up),
     ("cancel_timer", _cancel_timer),
@@ -179,4 +205,5 @@ _READERS: Final[tuple[tuple[str, Callable[[str], _Read | None]], ...]] = (
     ("list_timers", _list_timers),
     ("search_conversations", _search),
     ("hand_over", _hand_over),
+    ("convert_units", _convert),
 )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
+from voiceapp.text.foreign_schema import fits, kind_of, options_of, properties_of, required_of
 from voiceapp.text.numbers import Spoken, find_numbers
 from voiceapp.text.provider import Tool
 
@@ -87,6 +90,10 @@ _DESCRIPTION_WEIGHT: Final = 1.0
 _PARAMETER_WEIGHT: Final = 0.75
 # One word of a tool's name, or three of its description.
 _ENOUGH: Final = 3.0
+_LONGEST_READ: Final = 4_000
+"""Characters of a tool's description, and of all that its parameters are described with, that are read."""
+_MOST_READ: Final = 64
+"""Parameters of a tool, inner ones included, that are looked for in a sentence."""
 
 _PLACE: Final = frozenset(
     [
@@ -156,10 +163,9 @@ def match_tool(text: str, tools: tuple[Tool, ...], today: dt.date) -> Match | No
 def score_tool(text: str, tool: Tool) -> float:
     """Return how much of ``text`` speaks of ``tool``."""
     said = _stems(text)
-    properties = tool.parameters.get("properties")
+    properties = list(properties_of(tool.parameters).items())[:_MOST_READ]
     described = " ".join(
-        f"{name} {detail.get('description', '')}" if isinstance(detail, dict) else name
-        for name, detail in (properties.items() if isinstance(properties, dict) else ())
+        f"{name[:100]} {str(detail.get('description') or '')[:200]}" for name, detail in properties
     )
     split_name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", tool.name).replace("_", " ").replace("-", " ")
     in_name = said & _stems(split_name)
@@ -172,8 +178,14 @@ def score_tool(text: str, tool: Tool) -> float:
     )
 
 
-def _stems(text: str) -> set[str]:
-    return {_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP}
+# One answer asks for the same ones again and again, for each part of a sentence.
+@lru_cache(maxsize=512)
+def _stems_of(text: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP)
+
+
+def _stems(text: str) -> frozenset[str]:
+    return _stems_of(text[:_LONGEST_READ])
 
 
 def _stem(word: str) -> str:
@@ -186,91 +198,53 @@ def _stem(word: str) -> str:
 # -- arguments ------------------------------------------------------------------------------------------
 
 
+class _Room:
+    """How many parameters may still be looked for, one in another included."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_READ
+
+    def take(self) -> bool:
+        self._left -= 1
+        return self._left >= 0
+
+
 def fill_arguments(
-    text: str, schema: dict[str, Any], today: dt.date
+    text: str, schema: dict[str, Any], today: dt.date, room: _Room | None = None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return arguments that ``text`` gives for an object schema, and the required names that it does not."""
-    properties = schema.get("properties")
-    if not isinstance(properties, dict):
+    properties, required = properties_of(schema), required_of(schema)
+    if not properties:
         return {}, ()
-    required = [name for name in schema.get("required", []) if isinstance(name, str)]
-    reader = _Reader(text, today)
+    reader = _Reader(text, today, room or _Room())
     arguments: dict[str, Any] = {}
-    ordered = sorted(properties, key=lambda name: name not in required)
-    for name in ordered:
-        detail = properties[name] if isinstance(properties[name], dict) else {}
-        value = reader.read(name, detail, alone=len(required) == 1 and name in required)
-        if value is not None and _fits(value, detail):
+    wanted = frozenset(required)
+    ordered = sorted(properties, key=lambda name: name not in wanted)
+    for name in ordered[:_MOST_READ]:
+        detail = properties[name]
+        value = reader.read(name, detail, alone=len(required) == 1 and name in wanted)
+        if value is not None and fits(value, detail):
             arguments[name] = value
     return arguments, tuple(name for name in required if name not in arguments)
-
-
-def placeholder(schema: dict[str, Any]) -> Any:
-    """Return a value that is valid for ``schema`` where nothing better is known."""
-    if "const" in schema:
-        return schema["const"]
-    if isinstance(schema.get("enum"), list) and schema["enum"]:
-        return schema["enum"][0]
-    if "default" in schema:
-        return schema["default"]
-    match _kind(schema):
-        case "integer" | "number":
-            return schema.get("minimum", 0)
-        case "boolean":
-            return False
-        case "array":
-            return [placeholder(schema.get("items", {}))] * int(schema.get("minItems", 0))
-        case "object":
-            wanted = schema.get("properties", {})
-            return {name: placeholder(wanted.get(name, {})) for name in schema.get("required", [])}
-        case "null":
-            return None
-        case _:
-            return "x" * int(schema.get("minLength", 0))
-
-
-def _fits(value: Any, schema: dict[str, Any]) -> bool:
-    """Whether a value that was found is within the schema's bounds; its type is right already."""
-    match value:
-        case bool():
-            return True
-        case int() | float():
-            return bool(
-                value >= schema.get("minimum", value)
-                and value <= schema.get("maximum", value)
-                and value > schema.get("exclusiveMinimum", value - 1)
-                and value < schema.get("exclusiveMaximum", value + 1)
-            )
-        case str():
-            long_enough = schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value))
-            return long_enough and re.search(schema.get("pattern", ""), value) is not None
-        case list():
-            items = schema.get("items")
-            return all(_fits(one, items if isinstance(items, dict) else {}) for one in value)
-    return True
-
-
-def _kind(schema: dict[str, Any]) -> str:
-    kind = schema.get("type", "string")
-    if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "string")
-    return str(kind)
 
 
 class _Reader:
     """Values out of one sentence; each number and each name is used once."""
 
-    def __init__(self, text: str, today: dt.date) -> None:
+    def __init__(self, text: str, today: dt.date, room: _Room) -> None:
         self._text = text
         self._today = today
-        self._numbers = find_numbers(text)
+        self._room = room
+        self._numbers = [number for number in find_numbers(text) if math.isfinite(number.value)]
         self._used: set[str] = set()
 
     def read(self, name: str, schema: dict[str, Any], *, alone: bool) -> Any:
         """Return the value for one property, or ``None`` where the sentence does not give it."""
-        if isinstance(schema.get("enum"), list):
-            return self._choice(schema["enum"])
-        match _kind(schema):
+        if not self._room.take():
+            return None
+        if (options := options_of(schema)) is not None:
+            return self._choice(options)
+        match kind_of(schema):
             case "integer":
                 value = self._number(name)
                 return None if value is None else int(value)
@@ -283,7 +257,7 @@ class _Reader:
                 inner = self.read(name, items if isinstance(items, dict) else {}, alone=alone)
                 return None if inner is None else [inner]
             case "object":
-                arguments, missing = fill_arguments(self._text, schema, self._today)
+                arguments, missing = fill_arguments(self._text, schema, self._today, self._room)
                 return None if missing or not arguments else arguments
             case "string":
                 return self._string(name, schema, alone=alone)
@@ -292,10 +266,11 @@ class _Reader:
     def _choice(self, options: list[Any]) -> Any:
         said = self._text.lower()
         for option in sorted((o for o in options if isinstance(o, str)), key=len, reverse=True):
-            if re.search(rf"\b{re.escape(option.lower().replace('_', ' '))}\b", said):
+            words = option.lower().replace("_", " ")
+            if words in said and re.search(rf"\b{re.escape(words)}\b", said):
                 return option
         numbers = {number.value for number in self._numbers}
-        return next((o for o in options if isinstance(o, int | float) and float(o) in numbers), None)
+        return next((o for o in options if isinstance(o, int | float) and o in numbers), None)
 
     def _number(self, name: str) -> float | None:
         unit = next(

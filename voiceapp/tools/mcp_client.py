@@ -30,7 +30,7 @@ from voiceapp.tools.outbound import Guard
 if TYPE_CHECKING:
     from mcp.client import Client
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 NOT_INSTALLED: Final = "MCP tools need one more package on the server: python -m pip install mcp==2.3.0."
 _LIST_TIMEOUT_S: Final = 15.0
@@ -74,7 +74,7 @@ class McpClient:
             if len(json.dumps([tool.schema for tool in tools])) <= _LONGEST_LIST:
                 return McpListed(action.item_id, tools)
             message = "The MCP server's list of tools is too long."
-        log.info("No tools from an MCP server: %s", message)
+        logger.info("No tools from an MCP server: %s", message)
         return McpNotListed(action.item_id, message)
 
     async def _call(self, action: CallMcpTool) -> McpFact:
