@@ -294,6 +294,30 @@ async def test_requests_wait_for_their_turn_but_not_too_many(monkeypatch: pytest
     assert [events[-1]["type"] for events in answers] == ["response.completed"] * 2
 
 
+async def test_every_operation_has_its_end_when_the_server_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(events_http, "DRAIN_S", 0.3)
+    endless = Endless()
+    async with talking(endless) as (client, door, app), asyncio.timeout(10):
+        events = each(client, request())
+        found = [await anext(events)]
+        stopping = asyncio.create_task(app.drain())
+        await asyncio.sleep(0)
+        (refused,) = await told(client, request())
+        found += [event async for event in events]
+        await stopping
+        assert app.under_way == 0
+    check_events(found)
+    assert refused["error"] == {
+        "type": "server_error",
+        "code": "backend_overload",
+        "message": "The server is stopping.",
+    }
+    assert found[-1]["error"]["code"] == "request_timeout"
+    assert len(door.charged) == 1
+
+
 # -- the whole product ------------------------------------------------------------------------------------
 
 
