@@ -5,8 +5,13 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import json
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,20 +20,23 @@ from django.contrib.auth.models import User
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.chat_server import sse
+from tests.chat_server import chat_server, chunk, sse
 from tests.engine_server import EngineServer
+from tests.servers import ROOT, Server
+from tests.stalls import longest_stall
 from tests.test_gateway import chat_behind
 from voiceapp import http_exchange
 from voiceapp.asgi import application
 from voiceapp.records.models import ApiToken, TokenUsage
 from voiceapp.records.tokens import forget_known, make_token
-from voiceapp.text import structured
+from voiceapp.text import chat_result, structured
 from voiceapp.text.brain import Brain
 from voiceapp.text.chat_result import Collector
 from voiceapp.text.foreign_schema import fits, placeholder
 from voiceapp.text.local_completions import LocalCompletions
 from voiceapp.text.product import ProductGuide
 from voiceapp.text.provider import Called, Delta, ReplyRequest, Returned, Said, Tool
+from voiceapp.tools.registry import registry
 
 NOW = dt.datetime(2026, 3, 2, 10, 0)
 CHAT = "/openai/v1/chat/completions"
@@ -64,26 +72,6 @@ def asked(text: str, *tools: Tool, choice: str = "required") -> ReplyRequest:
 
 async def reply(request: ReplyRequest) -> list[Delta]:
     return [delta async for delta in brain().reply(request)]
-
-
-async def longest_stall(work: Any) -> float:
-    """Return how long the event loop was held up at most while ``work`` ran, in seconds."""
-    worst, running = 0.0, True
-
-    async def watch() -> None:
-        nonlocal worst
-        while running:
-            before = time.perf_counter()
-            await asyncio.sleep(0)
-            worst = max(worst, time.perf_counter() - before)
-            await asyncio.sleep(0.001)
-
-    watching = asyncio.create_task(watch())
-    await asyncio.sleep(0)
-    await work
-    running = False
-    await watching
-    return worst
 
 
 # -- tools' schemas ---------------------------------------------------------------------------------------
@@ -152,10 +140,10 @@ async def test_a_long_answer_lets_others_have_their_turn() -> None:
 def test_an_answer_in_very_many_pieces_is_put_together_in_time() -> None:
     def took(pieces: int) -> float:
         collector, before = Collector(), time.process_time()
-        call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "x" * 20}}
+        call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "x" * 9}}
         for _ in range(pieces):
-            collector.feed({"choices": [{"delta": {"content": "x" * 20, "tool_calls": [call]}}]})
-        assert len(collector.result()["choices"][0]["message"]["content"]) == 20 * pieces
+            collector.feed({"choices": [{"delta": {"content": "x" * 9, "tool_calls": [call]}}]})
+        assert len(collector.result()["choices"][0]["message"]["content"]) == 9 * pieces
         return time.process_time() - before
 
     # Twice as many may take twice as long, not four times.
@@ -332,3 +320,112 @@ async def test_whoever_leaves_before_the_answer_pays_for_the_question(
         while not await TokenUsage.objects.filter(tokens_in__gte=100).aexists():
             await asyncio.sleep(0.02)
     assert await ApiToken.objects.acount() == 1
+
+
+# -- services that answer nonsense ------------------------------------------------------------------------
+
+
+def delta(**fields: Any) -> str:
+    return json.dumps(chunk({"index": 0, "delta": fields, "finish_reason": None}))
+
+
+NONSENSE = {
+    "number": "5", "text": '"x"', "list": "[]", "null": "null", "deep": "[" * 100_000, "no json": "{",
+    "choices": '{"choices": 5}', "choice": '{"choices": [[]]}', "no choice": '{"choices": [null]}',
+    "delta": '{"choices": [{"index": 0, "delta": "x"}]}', "content": delta(content=5),
+    "parts": delta(content=["a"]), "calls": delta(tool_calls="x"), "call": delta(tool_calls=[None]),
+    "function": delta(tool_calls=[{"function": 5}]),
+    "name": delta(tool_calls=[{"index": 0, "function": {"name": 5}}]),
+    "usage": '{"choices": [], "usage": "x"}',
+}  # fmt: skip
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", NONSENSE)
+async def test_nonsense_of_a_service_is_an_error_in_words(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    async with chat_behind(monkeypatch, script=sse(NONSENSE[name], "[DONE]")):
+        whole = await client.post("/v1/generate", json={"messages": HELLO})
+        assert (whole.status_code, whole.json()["code"]) == (502, "text_engine_error")
+        streamed = await client.post("/v1/generate/stream", json={"messages": HELLO})
+        assert streamed.text.count("event: error") == 1
+        chat = await client.post(CHAT, json={"messages": HELLO, "stream": True})
+        assert (chat.status_code, chat.json()["error"]["code"]) == (502, "text_engine_error")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("counted", "kept"), [(-5, 0), (10**30, 10_000_000), ("x", 0), (1.5, 0), (None, 0), ([], 0)]
+)
+async def test_a_count_that_cannot_be_is_not_charged(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, counted: Any, kept: int
+) -> None:
+    await ApiToken.objects.aupdate(tokens_per_day=0)
+    usage = json.dumps(chunk(usage={"prompt_tokens": counted, "completion_tokens": 1}))
+    async with chat_behind(monkeypatch, script=sse(delta(content="Yes."), usage, "[DONE]")):
+        assert (await client.post(CHAT, json={"messages": HELLO})).status_code == 200
+        assert (await client.post("/v1/generate", json={"messages": HELLO})).status_code == 200
+    used = await TokenUsage.objects.aget()
+    assert (used.tokens_in, used.tokens_out) == (2 * kept, 2)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("path", ["/v1/generate", CHAT])
+async def test_an_answer_without_end_is_ended(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(chat_result, "MAX_CHARS", 10_000)
+    async with chat_behind(monkeypatch, script=sse(*[delta(content="x" * 100)] * 200)):
+        answer = await client.post(path, json={"messages": HELLO})
+    assert answer.status_code == 502
+    assert "longer than" in answer.text
+
+
+@pytest.mark.parametrize("text", ["9" * 400 + " plus 1", "what is " + "9" * 400, "count to " + "9" * 400])
+async def test_numbers_beyond_all_bounds_are_too_large(text: str) -> None:
+    told = "".join(getattr(one, "text", "") for one in await reply(ReplyRequest("", (Said("user", text),))))
+    assert "too large" in told or "too long" in told or "cannot answer" in told
+
+
+@pytest.mark.parametrize("amount", ["9" * 400, "1e400", "hundred " * 400, "1" + " million" * 99])
+def test_a_timer_for_longer_than_time_is_set_or_asked_about(amount: str) -> None:
+    names = ("set_timer", "list_timers", "cancel_timer", "take_note")
+    offered = [Tool(one["name"], "", one["parameters"]) for one in registry.definitions(names)]
+    assert list(brain().think(asked(f"Set a timer for {amount} seconds", *offered, choice="auto")))
+
+
+# -- the server's end -------------------------------------------------------------------------------------
+
+
+async def test_answers_under_way_end_in_words_when_the_server_stops(tmp_path: Path) -> None:
+    async with chat_server(script=sse(delta(content="Well, ")), hold=asyncio.Event()) as chat:
+        server = Server(tmp_path, VOICEAPP_TEXT_BASE_URL=chat.base_url, VOICEAPP_TEXT_MODEL="m")
+        try:
+            await asyncio.to_thread(server.wait)
+            made = [sys.executable, str(ROOT / "manage.py"), "token", "t"]
+            env = {**os.environ, "VOICEAPP_DATA_DIR": str(tmp_path), "VIRTUAL_ENV": sys.prefix}
+            env.pop("DJANGO_SETTINGS_MODULE", None)
+            token = (await asyncio.to_thread(subprocess.check_output, made, env=env)).decode().strip()
+            headers = {"authorization": f"Bearer {token}"}
+            async with httpx.AsyncClient(base_url=server.url, headers=headers, timeout=30) as client:
+                body = {"messages": HELLO}
+                asked = [
+                    asyncio.create_task(client.post("/v1/generate", json=body)),
+                    asyncio.create_task(client.post("/v1/generate/stream", json=body)),
+                    asyncio.create_task(client.post(CHAT, json={**body, "stream": True})),
+                ]
+                async with asyncio.timeout(20):
+                    while len(chat.requests) < 3:
+                        await asyncio.sleep(0.02)
+                server.send(signal.SIGTERM)
+                whole, streamed, chatted = await asyncio.gather(*asked)
+            assert await asyncio.to_thread(server.process.wait, 20) == 0
+            assert "Traceback" not in await asyncio.to_thread(Path(server.log.name).read_text)
+        finally:
+            server.stop()
+    assert (whole.status_code, whole.json()["code"]) == (503, "server_stopping")
+    assert (
+        streamed.text.rstrip().rsplit("event: ", 1)[1].startswith('error\ndata: {"detail": "server_stopping')
+    )
+    assert '"code": "server_stopping"' in chatted.text

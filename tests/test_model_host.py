@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -21,6 +22,7 @@ from jsonschema import Draft7Validator
 from tests.chat_server import chat_server, chunk, sse, text
 from tests.contracts import load
 from tests.engine_server import EngineServer
+from tests.stalls import longest_stall
 from voiceapp.asgi import application
 from voiceapp.errors import TextEngineError
 from voiceapp.gateway import host_socket
@@ -196,6 +198,26 @@ async def test_what_cannot_be_read_is_dropped_and_the_connection_stays(server: s
         await mine.say(params, delta("late"))
         await mine.send(id=100, method="nothing")
         assert (await mine.receive())["id"] == 100
+
+
+async def test_a_host_that_floods_holds_nobody_up_and_fills_no_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def send(text: str) -> None:
+        pass
+
+    link, left = HostLink(send), 20_000
+
+    async def receive() -> dict[str, Any]:
+        nonlocal left
+        left -= 1
+        return {"type": "websocket.receive", "text": "{"} if left else {"type": "websocket.disconnect"}
+
+    with caplog.at_level(logging.INFO):
+        assert await longest_stall(host_socket._read(receive, link)) < 0.05
+        link.close()
+    assert len(caplog.records) == host_link.MAX_LOGGED + 1
+    assert "19999 messages were dropped" in caplog.text
 
 
 async def test_another_users_host_is_never_asked(

@@ -21,8 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chat_server import ChatServer, chat_server, chunk, sse, text
+from tests.stalls import longest_stall
 from voiceapp.records.models import Evaluation, Item, Session
-from voiceapp.review import extract
+from voiceapp.review import extract, views
 from voiceapp.review.summaries import Summaries, summaries
 from voiceapp.review.transcript import MAX_CHARS, Said, as_text
 from voiceapp.signals import session_ended
@@ -83,6 +84,30 @@ async def test_a_session_that_is_over_gets_title_and_summary_by_the_chat_service
     # What was not heard was not said.
     assert "Assistant: When does the train\n" in f"{told}\n"
     assert chat.requests[0]["response_format"]["json_schema"]["schema"]["required"] == ["title", "summary"]
+
+
+async def test_whatever_the_service_writes_is_kept(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = await sync_to_async(kept_session)(user, *TURNS)
+    answer = '{"title": "<b>\\ud800\\u0000</b>", "summary": "\\ud800 {{ 7 }}"}'
+    async with chat_server(script=sse(text(answer), STOP, USAGE, "[DONE]")) as chat:
+        with answering(monkeypatch, chat):
+            await session_ended.asend(None, session_id=session.id)
+            await summaries.drained()
+            await providers.aclose()
+    await session.arefresh_from_db()
+    assert (session.title, session.summary) == ("<b>\ufffd</b>", "\ufffd {{ 7 }}")
+
+
+async def test_a_long_conversation_is_summarised_off_the_loop(user: User) -> None:
+    said = tuple(("user", f"Sentence {n} tells of trains. " * 300, None) for n in range(200))
+    session = await sync_to_async(kept_session)(user, *said)
+    own = Summaries()
+
+    async def work() -> None:
+        own.add(session.id)
+        await own.drained()
+
+    assert await longest_stall(work()) < 0.1
 
 
 async def test_the_brain_takes_the_users_own_sentences(user: User) -> None:
@@ -213,6 +238,40 @@ async def test_an_administrator_has_a_session_judged(user: User, monkeypatch: py
     sent: dict[str, Any] = chat.requests[0]
     assert "1. Was it polite?\n2. Was it short?" in sent["messages"][1]["content"]
     assert sent["temperature"] == 0
+
+
+async def test_a_judgement_that_no_database_can_hold_is_kept_as_far_as_it_can_be(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await sync_to_async(kept_session)(user, *TURNS)
+    browser = AsyncClient()
+    await browser.aforce_login(await User.objects.acreate_superuser("root"))
+    half = {"scores": [{"score": 1, "reason": "\ud800\0"}], "overall": 1, "comment": "\ud800\0 <i>"}
+    usage = {"prompt_tokens": 10**30, "completion_tokens": -1}
+    last = {**chunk(usage=usage), "model": "m" * 500}
+    async with chat_server(script=sse(text(json.dumps(half)), last, "[DONE]")) as chat:
+        with answering(monkeypatch, chat):
+            address = f"/admin/records/session/{session.id}/"
+            answer = await browser.post(f"{address}evaluate/", {"criteria": "Was it kind?"})
+            assert answer.status_code == 302
+            assert "\ufffd" in (await browser.get(f"{address}change/")).content.decode()
+            await providers.aclose()
+    assert (await Evaluation.objects.aget()).comment == "\ufffd\u2400 <i>"
+
+
+async def test_an_evaluator_that_never_ends_is_not_waited_for(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "TIME_S", 0.2)
+    session = await sync_to_async(kept_session)(user, *TURNS)
+    browser = AsyncClient()
+    await browser.aforce_login(await User.objects.acreate_superuser("root"))
+    async with chat_server(script=sse(text("{")), hold=asyncio.Event()) as chat:
+        with answering(monkeypatch, chat):
+            address = f"/admin/records/session/{session.id}/evaluate/"
+            answer = await browser.post(address, {"criteria": "Was it kind?"}, follow=True)
+            await providers.aclose()
+    assert "took longer than" in answer.content.decode()
 
 
 async def test_what_keeps_a_session_from_being_judged_is_said(

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qs
+from weakref import WeakSet
+
+from django.dispatch import receiver
 
 from voiceapp.errors import VoiceAppError
+from voiceapp.signals import server_stopping
 
 Object = dict[str, Any]
 Receive = Callable[[], Awaitable[Object]]
 Send = Callable[[Object], Awaitable[None]]
 Headers = Iterable[tuple[str, str]]
+Result = TypeVar("Result")
 
 KEEP_ALIVE_S: Final = 15.0
 """Proxies close what is silent for a minute; two lost comments are not enough for that."""
@@ -47,6 +52,7 @@ _STATUS: Final = {
     "model_host_rejected": 502,
     "model_host_absent": 503,
     "model_host_busy": 503,
+    "server_stopping": 503,
     "text_engine_timeout": 504,
     "model_host_timeout": 504,
 }
@@ -110,6 +116,9 @@ async def refuse_upgrade(
 BODY_S: Final = 60.0
 """How long a client may take to send its body."""
 
+STOP_S: Final = 3.0
+"""How long answers may go on when the server stops; then they end in order, and in words."""
+
 
 class ClientGone(Exception):
     """The client has left; there is nobody to answer."""
@@ -126,11 +135,14 @@ class Exchange:
         self.query = query_of(scope)
         self._receive = receive
         self._send = send
+        self._stopped = asyncio.Event()
+        _live.add(self)
 
     async def read_json(self, max_bytes: int) -> Object:
         """Return the body, a JSON object.
 
-        Raises ``VoiceAppError`` (``body_too_large``, ``body_too_slow``, ``invalid_json``) and ``ClientGone``.
+        Raises ``ClientGone`` and ``VoiceAppError``: ``body_too_large``, ``body_too_slow``, ``invalid_json``,
+        ``server_stopping``.
         """
         read = await self.read_body(max_bytes, _read)
         if not isinstance(read, dict):
@@ -148,7 +160,7 @@ class Exchange:
             raise _too_large(max_bytes)
         try:
             async with asyncio.timeout(BODY_S):
-                whole = await self._whole_body(max_bytes)
+                whole = await self._unless_stopped(self._whole_body(max_bytes))
         except TimeoutError:
             raise VoiceAppError(f"The body took longer than {BODY_S:g} s.", code="body_too_slow") from None
         # A megabyte takes some milliseconds, in which others' audio would wait.
@@ -181,30 +193,40 @@ class Exchange:
         body = {"detail": error.message, "code": error.code}
         await self.answer(status_of(error), body, refusal_headers(error))
 
-    async def stream(self, parts: AsyncGenerator[bytes], headers: Headers = ()) -> None:
+    async def stream(
+        self, parts: AsyncGenerator[bytes], headers: Headers = (), *, farewell: bytes = b""
+    ) -> None:
         """Answer with server-sent events until ``parts`` ends; close ``parts`` when the client leaves.
 
         A comment is sent where nothing comes for ``KEEP_ALIVE_S``. The closing happens at once, whatever
-        ``parts`` is waiting for.
+        ``parts`` is waiting for. ``farewell`` is sent instead of the rest where the server stops.
         """
         await self._start(
             200, "text/event-stream", [("cache-control", "no-store"), ("x-accel-buffering", "no"), *headers]
         )
         pump = asyncio.create_task(self._pump(parts))
         gone = asyncio.create_task(self._gone())
+        stopped = asyncio.create_task(self._stopped.wait())
         try:
-            await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({pump, gone, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            cut = stopped.done() and not gone.done() and not pump.done()
         finally:
-            pump.cancel()
-            gone.cancel()
-            ended = await asyncio.gather(pump, gone, return_exceptions=True)
+            for task in (pump, gone, stopped):
+                task.cancel()
+            ended = await asyncio.gather(pump, gone, stopped, return_exceptions=True)
             await parts.aclose()
         if isinstance(ended[0], Exception) and not isinstance(ended[0], ClientGone):
             raise ended[0]
+        if cut:
+            await self._write(farewell, seconds=1.0)
+            await self._send({"type": "http.response.body", "body": b""})
 
-    async def while_there(self, work: Awaitable[Object]) -> Object:
-        """Return what ``work`` brings; cancel it and raise ``ClientGone`` when the client leaves first."""
-        task = asyncio.ensure_future(work)
+    async def while_there(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Return what ``work`` brings; cancel it and raise ``ClientGone`` when the client leaves first.
+
+        Raises ``VoiceAppError`` (``server_stopping``) where the server stops first.
+        """
+        task = asyncio.ensure_future(self._unless_stopped(work))
         gone = asyncio.create_task(self._gone())
         try:
             await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -215,6 +237,23 @@ class Exchange:
             task.cancel()
             gone.cancel()
             await asyncio.gather(task, gone, return_exceptions=True)
+
+    def stop(self) -> None:
+        """End what is under way: the server stops."""
+        self._stopped.set()
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, Result]) -> Result:
+        task = asyncio.create_task(work)
+        stopped = asyncio.create_task(self._stopped.wait())
+        try:
+            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise VoiceAppError("The server is being restarted. Ask again soon.", code="server_stopping")
+            return task.result()
+        finally:
+            task.cancel()
+            stopped.cancel()
+            await asyncio.gather(task, stopped, return_exceptions=True)
 
     async def _start(self, status: int, kind: str, headers: Headers) -> None:
         fields = [("content-type", kind), ("x-content-type-options", "nosniff"), *headers]
@@ -240,9 +279,9 @@ class Exchange:
             await asyncio.gather(upcoming, return_exceptions=True)
         await self._send({"type": "http.response.body", "body": b""})
 
-    async def _write(self, part: bytes) -> None:
+    async def _write(self, part: bytes, *, seconds: float = WRITE_S) -> None:
         try:
-            async with asyncio.timeout(WRITE_S):
+            async with asyncio.timeout(seconds):
                 await self._send({"type": "http.response.body", "body": part, "more_body": True})
         except (TimeoutError, OSError):
             raise ClientGone from None
@@ -250,6 +289,24 @@ class Exchange:
     async def _gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+
+_live: WeakSet[Exchange] = WeakSet()
+_stopping: set[asyncio.Task[None]] = set()
+
+
+@receiver(server_stopping)
+async def _stop(**kwargs: object) -> None:
+    """Let answers that are nearly done be whole, and end the others before the server cuts them off."""
+    task = asyncio.create_task(_stop_soon())
+    _stopping.add(task)
+    task.add_done_callback(_stopping.discard)
+
+
+async def _stop_soon() -> None:
+    await asyncio.sleep(STOP_S)
+    for exchange in list(_live):
+        exchange.stop()
 
 
 def _too_large(max_bytes: int) -> VoiceAppError:

@@ -114,16 +114,24 @@ async def _stream(
     chunks = completions.stream(counted if wanted or holder else body)
     first: Object | None = None
     try:
-        first = await exchange.while_there(anext(chunks))
-    except StopAsyncIteration:
-        raise TextEngineError("The chat endpoint answered nothing.", code="text_engine_error") from None
+        first = await exchange.while_there(_first(chunks))
     except ClientGone:
         await _charge(holder, Collector(), body)
         raise
     finally:
         if first is None:
             await chunks.aclose()
-    await exchange.stream(_events(completions, body, first, chunks, wanted, holder))
+    stopping = VoiceAppError("The server is being restarted. Ask again soon.", code="server_stopping")
+    await exchange.stream(
+        _events(completions, body, first, chunks, wanted, holder),
+        farewell=sse.encode(sse.event(_told(stopping))),
+    )
+
+
+async def _first(chunks: AsyncGenerator[Object]) -> Object:
+    async for chunk in chunks:
+        return chunk
+    raise TextEngineError("The chat endpoint answered nothing.", code="text_engine_error")
 
 
 def _wants_usage(body: Object) -> bool:

@@ -79,10 +79,12 @@ async def _read(receive: Receive, link: HostLink) -> tuple[int, str]:
         message = await receive()
         if message["type"] == "websocket.disconnect":
             return 0, ""
+        # What has arrived already is received without waiting: a host that floods would hold up everybody.
+        await asyncio.sleep(0)
         text = message.get("text")
         if text is None:
             # The protocol has no binary messages; one more that nobody can decode.
-            logger.info("model host: a binary message was dropped")
+            link.drop("a binary message")
             continue
         if len(text) > MAX_MESSAGE_CHARS:
             return TOO_LARGE, "message_too_large"

@@ -52,7 +52,8 @@ async def _answer(exchange: Exchange) -> None:
         if request.structured_schema is not None:
             await structured.check_schema(request.structured_schema)
         if exchange.path == STREAM:
-            await exchange.stream(_frames(generation, holder))
+            farewell = contract.failed("server_stopping: The server is being restarted. Ask again soon.")
+            await exchange.stream(_frames(generation, holder), farewell=sse.encode(contract.frame(farewell)))
             return
         try:
             answer = await exchange.while_there(_whole(generation))

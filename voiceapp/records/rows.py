@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,6 +25,7 @@ _TABLES: Final[dict[type[Record], tuple[type[models.Model], str]]] = {
     ResponseRecord: (Response, "response_id"),
     ToolCallRecord: (ToolCall, "call_id"),
 }
+_HALVES: Final = re.compile("[\ud800-\udfff]")
 _ROWS_AT_ONCE: Final = 500
 
 
@@ -86,7 +88,7 @@ def storable(value: Any) -> Any:
     """
     if isinstance(value, str):
         text = value.replace("\0", "\u2400") if "\0" in value else value
-        return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        return text if text.isascii() else _HALVES.sub("\ufffd", text)
     if isinstance(value, dict):
         return {storable(key): storable(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -21,9 +21,18 @@ from voiceapp.errors import VoiceAppError
 from voiceapp.records import history
 from voiceapp.records.archive import journals_ms, recordings_folder
 from voiceapp.records.entries import ItemRecord, OpenedSession, Passage, ResponseRecord, ToolCallRecord
-from voiceapp.records.models import TITLE_LENGTH, Assistant, Evaluation, Item, Session
+from voiceapp.records.models import (
+    MODEL_LENGTH,
+    MOST_USED,
+    TITLE_LENGTH,
+    Assistant,
+    Evaluation,
+    Item,
+    Session,
+)
 from voiceapp.records.ownership import of_this_process
 from voiceapp.records.recording import repair as repair_recordings
+from voiceapp.records.rows import storable
 from voiceapp.records.writer import StoreFull, StoreUnavailable, Writer
 
 __all__ = [
@@ -190,13 +199,18 @@ def _relative(recording: Path | None) -> str:
 
 async def save_summary(session_id: UUID, *, title: str, summary: str) -> None:
     """Keep a session's title and summary; raises ``StoreUnavailable``."""
-    kept = {"heading": title.replace("\0", "")[:TITLE_LENGTH], "summary": summary.replace("\0", "")}
+    title, summary = (storable(text.replace("\0", "")) for text in (title, summary))
+    kept = {"heading": title[:TITLE_LENGTH], "summary": summary}
     await writer().call(lambda: Session.objects.filter(id=session_id).update(**kept))
 
 
 def save_evaluation(session: Session, user_id: int, judged: dict[str, Any]) -> None:
     """Keep an evaluation, see the table; blocks."""
-    Evaluation.objects.create(session=session, asked_by_id=user_id, **judged)
+    kept = storable(judged)
+    kept["model"] = kept["model"][:MODEL_LENGTH]
+    for name in ("tokens_in", "tokens_out"):
+        kept[name] = max(0, min(kept[name], MOST_USED))
+    Evaluation.objects.create(session=session, asked_by_id=user_id, **kept)
 
 
 async def load_history(session_id: UUID, user_id: int) -> list[ItemRecord]:

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from voiceapp.errors import VoiceAppError
 from voiceapp.http_exchange import bearer_token, headers_of, query_of
-from voiceapp.records.models import ApiToken, TokenUsage
+from voiceapp.records.models import MOST_USED, ApiToken, TokenUsage
 
 PREFIX: Final = "va_"
 FRESH_S: Final = 5.0
@@ -133,7 +133,11 @@ def _look_up(digest: str) -> TokenHolder | None:
 
 
 async def charge(holder: TokenHolder, *, tokens_in: int, tokens_out: int) -> None:
-    """Keep what a request used, and what that costs by the settings."""
+    """Keep what a request used, and what that costs by the settings.
+
+    A count that cannot be, as a service may send one, is cut to what can.
+    """
+    tokens_in, tokens_out = (max(0, min(count, MOST_USED)) for count in (tokens_in, tokens_out))
     holder.used_today += tokens_in + tokens_out
     cost_usd = settings.VOICE.cost_usd(tokens_in, tokens_out)
     await sync_to_async(_charge, thread_sensitive=False)(holder.token_id, tokens_in, tokens_out, cost_usd)

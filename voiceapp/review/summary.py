@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -41,7 +42,8 @@ async def summarise(conversation: Sequence[Said], completions: Completions) -> t
     if not said:
         return "", ""
     if completions.provider == "embedded":
-        return extract.title_of(said), extract.summary_of(said)
+        # Hours of talk take seconds, in which nobody else's audio would move.
+        return await asyncio.to_thread(lambda: (extract.title_of(said), extract.summary_of(said)))
     body = {
         "messages": [
             {"role": "system", "content": _ORDER},

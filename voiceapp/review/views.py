@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
+from typing import Final
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
@@ -22,6 +24,9 @@ from voiceapp.review import evaluation
 from voiceapp.review.evaluation import Judgement
 from voiceapp.review.transcript import Said, said_in
 from voiceapp.text import providers
+
+TIME_S: Final = 120.0
+"""How long a judgement may take; the administrator's browser waits for it."""
 
 
 @require_POST
@@ -44,4 +49,9 @@ def evaluate(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 
 async def _judge(said: list[Said], criteria: list[str]) -> Judgement:
-    return await evaluation.judge(said, criteria, await providers.completions(settings.VOICE))
+    try:
+        async with asyncio.timeout(TIME_S):
+            return await evaluation.judge(said, criteria, await providers.completions(settings.VOICE))
+    except TimeoutError:
+        told = f"The evaluator took longer than {TIME_S:g} seconds."
+        raise TextEngineError(told, code="text_engine_timeout") from None

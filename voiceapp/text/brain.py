@@ -361,7 +361,8 @@ def _sum(turn: _Turn) -> str | None:
 def _count(turn: _Turn) -> str | None:
     if not turn.asks(r"\bcount\b"):
         return None
-    found = [int(number.value) for number in numbers.find_numbers(turn.text)]
+    # What is beyond all bounds is as far as any number that is too far.
+    found = [int(min(number.value, 1e9)) for number in numbers.find_numbers(turn.text)]
     first, last = (found[0], found[1]) if len(found) > 1 else (1, found[0] if found else 10)
     if abs(last - first) > _MOST_COUNTED or min(first, last) < 0 or max(first, last) > 999:
         return "That would take too long. I count as far as one hundred."

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from voiceapp.errors import TextEngineError
 from voiceapp.text.provider import text_tokens
 
 Object = dict[str, Any]
+
+MAX_CHARS: Final = 4_000_000
+"""Longest answer that is put together; a service that never ends would take all memory."""
 
 
 class Collector:
@@ -18,6 +22,7 @@ class Collector:
         self.usage: Object | None = None
         self.finish_reason: str | None = None
         self._head: Object = {}
+        self._size = 0
         self._refusal: list[str] = []
         # By index: the call, whose arguments are pieces until it is asked for. Adding to a text for each
         # piece would copy it each time.
@@ -35,7 +40,10 @@ class Collector:
         return str(self._head.get("model") or "")
 
     def feed(self, chunk: Mapping[str, Any]) -> str:
-        """Take a chunk; return the text that it brings."""
+        """Take a chunk; return the text that it brings.
+
+        Raises ``TextEngineError`` (``text_engine_error``) where there is no end to an answer.
+        """
         self.usage = chunk.get("usage") or self.usage
         if not self.model:
             # Azure's first chunk names nothing; of the others each names all.
@@ -51,16 +59,18 @@ class Collector:
             brought += delta.get("content") or ""
             if refusal := delta.get("refusal"):
                 self._refusal.append(refusal)
+                self._grow(len(refusal))
             for position, call in enumerate(delta.get("tool_calls") or []):
                 self._call(call, position)
         if brought:
             self._said.append(brought)
+            self._grow(len(brought))
         return brought
 
     def counted(self, body: Object) -> tuple[int, int]:
         """Return (tokens in, tokens out): the service's count, or about as many where it gave none."""
         if self.usage:
-            return int(self.usage.get("prompt_tokens") or 0), int(self.usage.get("completion_tokens") or 0)
+            return _count(self.usage, "prompt_tokens"), _count(self.usage, "completion_tokens")
         messages = body.get("messages")
         asked = sum(
             text_tokens(str(message.get("content")))
@@ -100,6 +110,12 @@ class Collector:
             call["function"]["arguments"] = "".join(self._pieces[index])
         return [self._calls[index] for index in sorted(self._calls)]
 
+    def _grow(self, more: int) -> None:
+        self._size += more
+        if self._size > MAX_CHARS:
+            told = f"The answer is longer than {MAX_CHARS} characters."
+            raise TextEngineError(told, code="text_engine_error")
+
     def _call(self, call: Mapping[str, Any], position: int) -> None:
         index = call.get("index")
         index = position if index is None else index
@@ -111,4 +127,12 @@ class Collector:
         kept = self._calls[index]
         kept["id"] = kept["id"] or call.get("id") or f"call_{index}"
         kept["function"]["name"] = kept["function"]["name"] or function.get("name") or ""
-        self._pieces[index].append(function.get("arguments") or "")
+        piece = function.get("arguments") or ""
+        self._pieces[index].append(piece)
+        # Calls without arguments have no end either.
+        self._grow(len(piece) + 1)
+
+
+def _count(usage: Mapping[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return max(0, value) if isinstance(value, int) else 0

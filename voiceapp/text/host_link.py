@@ -29,6 +29,8 @@ MAX_QUEUED: Final = 1_600
 """Notifications of one request that wait to be read; then the host's socket is not read on."""
 MAX_UNDER_WAY: Final = 64
 """Requests that one host may have under way."""
+MAX_LOGGED: Final = 3
+"""Dropped messages of one host that are logged, each; of others the number is."""
 ACCEPT_S: Final = 30.0
 """How long a host may take to accept a request."""
 
@@ -55,6 +57,7 @@ class HostLink:
         self._asked: dict[int, asyncio.Future[Answer]] = {}
         self._under_way: dict[Key, _UnderWay] = {}
         self._closed = False
+        self._dropped = 0
 
     # -- from the host --------------------------------------------------------------------------------
 
@@ -63,7 +66,7 @@ class HostLink:
         try:
             message = messages.read(text)
         except DecodeError as error:
-            logger.info("model host: a message was dropped (%s)", error.code)
+            self.drop(f"a message ({error.code})")
             return
         match message:
             case Request():
@@ -74,6 +77,12 @@ class HostLink:
                 self.ready = self._initialize_seen
             case StreamMetadata() | StreamEvent() | RequestFailed():
                 await self._route(message)
+
+    def drop(self, what: str) -> None:
+        """Note that something was dropped; only the first few are logged, as a host may send any number."""
+        self._dropped += 1
+        if self._dropped <= MAX_LOGGED:
+            logger.info("model host: %s was dropped", what)
 
     async def _answer(self, request: Request) -> None:
         if request.method == "initialize":
@@ -96,7 +105,7 @@ class HostLink:
     def _answered(self, answer: Answer) -> None:
         asked = self._asked.get(answer.id) if isinstance(answer.id, int) else None
         if asked is None or asked.done():
-            logger.info("model host: an answer to nothing was dropped")
+            self.drop("an answer to nothing")
             return
         asked.set_result(answer)
 
@@ -104,13 +113,15 @@ class HostLink:
         key = (notification.thread_id, notification.turn_id, notification.request_id)
         under_way = self._under_way.get(key)
         if under_way is None:
-            logger.info("model host: a notification for no request under way was dropped")
+            self.drop("a notification for no request under way")
             return
         # Waits where the reader is slow: the host's socket then is not read on.
         await under_way.notifications.put(notification)
 
     def close(self) -> None:
         """The host is gone: everything under way ends."""
+        if self._dropped > MAX_LOGGED:
+            logger.info("model host: %d messages were dropped", self._dropped)
         self._closed = True
         self.ready = False
         for asked in self._asked.values():

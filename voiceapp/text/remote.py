@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import httpx2
+import msgspec
 import openai
 from openai.types.chat import ChatCompletionChunk
 
@@ -104,6 +106,15 @@ class RemoteCompletions:
                     yield _plain(chunk)
         except openai.APIError as error:
             raise _explain(error) from error
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            # The SDK explains what goes wrong before the stream begins, and nothing after.
+            code = (
+                "text_engine_timeout" if isinstance(error, httpx2.TimeoutException) else "text_engine_error"
+            )
+            raise TextEngineError("The chat endpoint broke off its answer.", code=code) from error
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            told = "The chat endpoint sent something that is no part of an answer."
+            raise TextEngineError(told, code="text_engine_error") from error
         except (ConfigurationError, UpstreamRefused) as error:
             # There was no token to sign in with.
             raise TextEngineError(error.message, code="text_engine_refused") from error
@@ -123,8 +134,50 @@ def client_options() -> dict[str, Any]:
 
 
 def _plain(chunk: ChatCompletionChunk) -> Object:
-    """Return the chunk with all that the service sent and nothing that it did not."""
-    return chunk.to_dict(mode="json")
+    """Return the chunk with all that the service sent and nothing that it did not.
+
+    Raises ``TextEngineError`` where it is no chunk: the SDK takes whatever JSON there is.
+    """
+    plain: Any = (
+        chunk.to_dict(mode="json", warnings=False) if isinstance(chunk, ChatCompletionChunk) else None
+    )
+    try:
+        msgspec.convert(plain, _Chunk)
+    except msgspec.ValidationError:
+        told = "The chat endpoint sent something that is no part of an answer."
+        raise TextEngineError(told, code="text_engine_error") from None
+    found: Object = plain
+    return found
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Call(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(msgspec.Struct):
+    index: int | None = None
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    """What is read of a chunk, where it is there at all."""
+
+    choices: list[_Choice] | None = None
+    usage: Object | None = None
 
 
 def _explain(error: openai.APIError) -> TextEngineError:
