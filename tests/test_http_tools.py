@@ -456,6 +456,24 @@ async def test_a_conversation_uses_such_tools_and_asks_before_it_changes_anythin
 
 
 @pytest.mark.django_db(transaction=True)
+async def test_whoever_takes_a_conversation_over_brings_such_tools_along(
+    talking: Talk, clerk: dict[str, str], shop: ShopService
+) -> None:
+    await Assistant.objects.acreate(slug="front", name="Front desk", tools=["hand_over"])
+    async with talking(start={"assistant": "front"}, engine_mcp_private=True) as (page, upstream):
+        update = await upstream.expect("session.update")
+        assert [tool["name"] for tool in update["session"]["tools"]] == ["hand_over"]
+        await call(upstream, 1, '{"name": "Clerk"}', name="hand_over")
+        assert (await page.until("session.assistant"))["assistant"]["slug"] == "clerk"
+        update = await upstream.expect("session.update")
+        assert "shop_cancelOrder" in [tool["name"] for tool in update["session"]["tools"]]
+        await page.until("session.updated")
+        await call(upstream, 2, '{"id": "7"}', name="shop_cancelOrder")
+        question = await page.until("approval.requested")
+        assert (question["name"], shop.requests) == ("shop_cancelOrder", [])
+
+
+@pytest.mark.django_db(transaction=True)
 async def test_the_services_refusal_reaches_the_model_as_an_error(
     talking: Talk, clerk: dict[str, str], shop: ShopService
 ) -> None:
