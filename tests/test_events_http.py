@@ -31,6 +31,7 @@ from tests.nnrp_parts import (
     serving,
 )
 from tests.test_nnrp import TEXT, TOOLS, USAGE, Endless, request, steady
+from voiceapp import http_exchange
 from voiceapp.asgi import application
 from voiceapp.errors import TextEngineError
 from voiceapp.nnrp import events_http, work
@@ -361,3 +362,19 @@ async def test_the_brain_answers_and_the_token_pays(server: str, token: str) -> 
     )
     async with client_of(server, "va_wrong") as stranger:
         assert (await stranger.post(PATH, json=request())).status_code == 401
+
+
+async def test_an_operation_under_way_ends_in_words_when_the_server_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_exchange, "STOP_S", 0.0)
+    endless = Endless()
+    async with talking(endless) as (client, _, _):
+        events = each(client, request())
+        async with aclosing(events):
+            found = [await anext(events)]
+            await http_exchange._stop_soon()
+            found += [event async for event in events]
+        await asyncio.wait_for(endless.closed.wait(), 1)
+    check_events(found)
+    assert found[-1]["error"]["message"] == "The server is stopping."

@@ -51,6 +51,7 @@ _STATUS: Final = {
     "model_host_incomplete": 502,
     "model_host_rejected": 502,
     "model_host_absent": 503,
+    "server_stopping": 503,
     "model_host_busy": 503,
     "server_stopping": 503,
     "text_engine_timeout": 504,

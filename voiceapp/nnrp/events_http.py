@@ -38,6 +38,8 @@ MAX_WAITING: Final = 64
 MAX_UNSENT: Final = 64
 """Events that wait for a slow reader, as few as let a burst of the service come in without a pause."""
 
+_STOPPING: Final = profile.error_event("server_error", "backend_overload", "The server is stopping.")
+
 
 class EventsApp:
     """The ASGI application."""
@@ -95,7 +97,7 @@ class EventsApp:
             return
         self._under_way[holder.token_id] += 1
         try:
-            await exchange.stream(self._frames(request, holder))
+            await exchange.stream(self._frames(request, holder), farewell=_frame(_STOPPING))
         finally:
             self._under_way[holder.token_id] -= 1
             self._under_way += Counter()
