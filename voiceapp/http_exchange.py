@@ -53,7 +53,6 @@ _STATUS: Final = {
     "model_host_absent": 503,
     "server_stopping": 503,
     "model_host_busy": 503,
-    "server_stopping": 503,
     "text_engine_timeout": 504,
     "model_host_timeout": 504,
 }
