@@ -36,6 +36,7 @@ from voiceapp.text.foreign_schema import fits, placeholder
 from voiceapp.text.local_completions import LocalCompletions
 from voiceapp.text.product import ProductGuide
 from voiceapp.text.provider import Called, Delta, ReplyRequest, Returned, Said, Tool
+from voiceapp.tools.registry import registry
 
 NOW = dt.datetime(2026, 3, 2, 10, 0)
 CHAT = "/openai/v1/chat/completions"
@@ -385,6 +386,13 @@ async def test_an_answer_without_end_is_ended(
 async def test_numbers_beyond_all_bounds_are_too_large(text: str) -> None:
     told = "".join(getattr(one, "text", "") for one in await reply(ReplyRequest("", (Said("user", text),))))
     assert "too large" in told or "too long" in told or "cannot answer" in told
+
+
+@pytest.mark.parametrize("amount", ["9" * 400, "1e400", "hundred " * 400, "1" + " million" * 99])
+def test_a_timer_for_longer_than_time_is_set_or_asked_about(amount: str) -> None:
+    names = ("set_timer", "list_timers", "cancel_timer", "take_note")
+    offered = [Tool(one["name"], "", one["parameters"]) for one in registry.definitions(names)]
+    assert list(brain().think(asked(f"Set a timer for {amount} seconds", *offered, choice="auto")))
 
 
 # -- the server's end -------------------------------------------------------------------------------------

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +18,8 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.http_service import ShopService, document, shop_service
 from tests.scripted import Service
@@ -28,6 +32,7 @@ from voiceapp.records.http_tool_sets import HttpToolSet as Row
 from voiceapp.records.models import Assistant, Session
 from voiceapp.tools import http_client
 from voiceapp.tools.http_client import HttpTools
+from voiceapp.tools.http_request import prepare
 from voiceapp.tools.openapi import read_document
 from voiceapp.tools.registry import MAX_OUTPUT_CHARS, ToolContext
 
@@ -198,6 +203,46 @@ async def test_arguments_that_do_not_fit_are_never_sent(
     assert isinstance(error, InvalidArguments)
     assert reason in error.message
     assert shop.requests == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+        max_leaves=6,
+    ),
+    st.sampled_from(["path", "query", "header", "body"]),
+    st.sampled_from([{}, {"explode": True}, {"explode": False}]),
+)
+def test_any_argument_is_sent_or_refused_in_words(value: Any, place: str, how: dict[str, bool]) -> None:
+    parameter = {"name": "q", "in": place, "required": True, "schema": {}, **how}
+    body: dict[str, Any] = {"content": {"application/json": {"schema": {"properties": {"q": {}}}}}}
+    described = {"requestBody": body} if place == "body" else {"parameters": [parameter]}
+    path = "/find/{q}" if place == "path" else "/find"
+    (operation,) = tool_set(document(paths={path: {"post": described}}), "https://h").operations
+    shop = tool_set(document(), "https://h")
+    with contextlib.suppress(InvalidArguments):
+        made = prepare(shop, operation, {"q": value}, "key")
+        sent = httpx2.Request(made.method, made.url, headers=made.headers, content=made.content)
+        assert (sent.url.scheme, sent.url.host, sent.url.fragment) == ("https", "h", "")
+        assert sent.url.raw_path.startswith(b"/find")
+        assert sent.url.raw_path.count(b"/") == (2 if place == "path" else 1)
+
+
+@pytest.mark.parametrize(
+    "number", ["1" + "0" * 18, "1" + "0" * 30, "-1" + "0" * 400, "1" * 5000], ids=["18", "30", "400", "5000"]
+)
+async def test_large_numbers_are_sent_or_refused(shop: ShopService, number: str) -> None:
+    listed = [{"name": "q", "in": "query", "schema": {"type": "integer"}}]
+    tools = tools_of(shop, document(paths={"/find": {"get": {"operationId": "find", "parameters": listed}}}))
+    try:
+        await tools.run("shop_find", f'{{"q": {number}}}', CONTEXT)
+    except InvalidArguments:
+        assert len(number) > 19
+        assert shop.requests == []
+    else:
+        assert Decimal(shop.requests[0].query.partition("=")[2]) == Decimal(number)
 
 
 @pytest.mark.parametrize("arguments", ["{", "[]", "null", '{"id": "\\ud800"}', "[" * 50_000, " " * 100_001])
@@ -411,6 +456,24 @@ async def test_a_conversation_uses_such_tools_and_asks_before_it_changes_anythin
 
 
 @pytest.mark.django_db(transaction=True)
+async def test_whoever_takes_a_conversation_over_brings_such_tools_along(
+    talking: Talk, clerk: dict[str, str], shop: ShopService
+) -> None:
+    await Assistant.objects.acreate(slug="front", name="Front desk", tools=["hand_over"])
+    async with talking(start={"assistant": "front"}, engine_mcp_private=True) as (page, upstream):
+        update = await upstream.expect("session.update")
+        assert [tool["name"] for tool in update["session"]["tools"]] == ["hand_over"]
+        await call(upstream, 1, '{"name": "Clerk"}', name="hand_over")
+        assert (await page.until("session.assistant"))["assistant"]["slug"] == "clerk"
+        update = await upstream.expect("session.update")
+        assert "shop_cancelOrder" in [tool["name"] for tool in update["session"]["tools"]]
+        await page.until("session.updated")
+        await call(upstream, 2, '{"id": "7"}', name="shop_cancelOrder")
+        question = await page.until("approval.requested")
+        assert (question["name"], shop.requests) == ("shop_cancelOrder", [])
+
+
+@pytest.mark.django_db(transaction=True)
 async def test_the_services_refusal_reaches_the_model_as_an_error(
     talking: Talk, clerk: dict[str, str], shop: ShopService
 ) -> None:
@@ -574,6 +637,19 @@ def test_who_is_asked_about_what_can_be_chosen(admin_client: Client) -> None:
     assert config is not None
     assert config.asked == {"getOrder", "cancelOrder"}
     assert [operation.key for operation in config.operations] == ["getOrder", "cancelOrder", "createOrder"]
+
+
+@pytest.mark.parametrize(("auth", "name"), [("header", "x-trace"), ("query", "state")])
+def test_the_model_is_not_asked_for_the_secret(admin_client: Client, auth: str, name: str) -> None:
+    """Documents describe the header or the parameter that bears it as any other."""
+    admin_client.post(ADD, form(auth=auth, auth_name=name, new_secret=SECRET))
+    config = Row.objects.get().config()
+    assert config is not None
+    (listing,) = [one for one in config.operations if one.key == "GET /orders"]
+    names = ["state", "tag", "X-Trace"]
+    names.remove("X-Trace" if auth == "header" else "state")
+    assert list(listing.parameters["properties"]) == names
+    assert [argument.name for argument in listing.arguments] == names
 
 
 def test_whoever_may_only_look_sees_no_secret(transactional_db: None) -> None:

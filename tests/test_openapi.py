@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.http_service import document
 from voiceapp.http_tools import MOST_OPERATIONS, HttpOperation
-from voiceapp.tools.openapi import MAX_DOCUMENT_CHARS, Document, DocumentFault, read_document
+from voiceapp.tools.openapi import MAX_DOCUMENT_BYTES, Document, DocumentFault, read_document
 
 Object = dict[str, Any]
 
@@ -244,7 +244,7 @@ def test_what_a_reference_multiplies_is_bounded() -> None:
         ('{"a": NaN}', "a number or a character that JSON does not know"),
         ('{"a": 1e999}', "a number or a character that JSON does not know"),
         ('{"a": "\\ud800"}', "a number or a character that JSON does not know"),
-        (" " * (MAX_DOCUMENT_CHARS + 1), "2097152 characters at most"),
+        ("ü" * (MAX_DOCUMENT_BYTES // 2 + 1), "1,500,000 bytes at most"),
         ({}, 'openapi: the document must say "3.0.x" or "3.1.x".'),
         ({"swagger": "2.0"}, "This is Swagger 2; OpenAPI 3.0 or 3.1 is needed."),
         (document(openapi=3.0), 'openapi: the document must say "3.0.x" or "3.1.x".'),

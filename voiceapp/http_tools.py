@@ -64,6 +64,20 @@ class HttpOperation(msgspec.Struct, frozen=True, kw_only=True):
         name = _NOT_IN_A_NAME.sub("_", self.key).strip("_") or "call"
         return name.lower() if self.key == f"{self.method} {self.path}" else name
 
+    def without(self, place: Place, target: str) -> HttpOperation:
+        """Return the operation without one of its parameters; a header's name may be in any case."""
+        same = (lambda name: name.lower() == target.lower()) if place == "header" else target.__eq__
+        gone = {one.name for one in self.arguments if one.place == place and same(one.target)}
+        if not gone:
+            return self
+        properties = self.parameters["properties"]
+        left = {name: schema for name, schema in properties.items() if name not in gone}
+        parameters = {**self.parameters, "properties": left}
+        if "required" in parameters:
+            parameters["required"] = [name for name in parameters["required"] if name not in gone]
+        arguments = tuple(one for one in self.arguments if one.name not in gone)
+        return msgspec.structs.replace(self, parameters=parameters, arguments=arguments)
+
     @property
     def changes(self) -> bool:
         """Whether it may change something."""

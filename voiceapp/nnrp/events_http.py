@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from itertools import count
 from typing import Any, Final
+
+from django.dispatch import receiver
 
 from voiceapp.errors import LocalProtocolError, VoiceAppError
 from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
 from voiceapp.nnrp import profile
 from voiceapp.nnrp.backing import Backing, TokenBacking
+from voiceapp.nnrp.consumer import DRAIN_S
 from voiceapp.nnrp.profile import ProfileError, Request
 from voiceapp.nnrp.work import Work
 from voiceapp.protocol import tool_calls
 from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import ToolCallOrder
 from voiceapp.records.tokens import TokenHolder
+from voiceapp.signals import server_stopping
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +39,6 @@ MAX_WAITING: Final = 64
 MAX_UNSENT: Final = 64
 """Events that wait for a slow reader, as few as let a burst of the service come in without a pause."""
 
-_STOPPING: Final = profile.error_event("server_error", "backend_overload", "The server is stopping.")
-
 
 class EventsApp:
     """The ASGI application."""
@@ -42,6 +46,9 @@ class EventsApp:
     def __init__(self, backing: Backing) -> None:
         self._backing = backing
         self._under_way: Counter[int] = Counter()
+        self._works: set[Work] = set()
+        self._quiet = asyncio.Event()
+        self._ends_unix_ms = 0
         self._numbers = count(1)
 
     async def __call__(self, scope: Object, receive: Receive, send: Send) -> None:
@@ -59,6 +66,21 @@ class EventsApp:
         """How many requests are being answered."""
         return self._under_way.total()
 
+    async def drain(self) -> None:
+        """Begin nothing new, and let operations end; those that take longer than ``DRAIN_S`` time out."""
+        self._ends_unix_ms = int((time.time() + DRAIN_S) * 1000)
+        self._quiet.clear()
+        for work in self._works:
+            work.reschedule()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_S + 1.0):
+                    if self._under_way:
+                        await self._quiet.wait()
+        finally:
+            # The process ends, but one in which tests run does not.
+            self._ends_unix_ms = 0
+
     async def _answer(self, exchange: Exchange) -> None:
         if exchange.method != "POST":
             raise VoiceAppError("Use POST.", code="method_not_allowed")
@@ -74,12 +96,16 @@ class EventsApp:
             return
         self._under_way[holder.token_id] += 1
         try:
-            await exchange.stream(self._frames(request, holder), farewell=_frame(_STOPPING))
+            await exchange.stream(self._frames(request, holder))
         finally:
             self._under_way[holder.token_id] -= 1
             self._under_way += Counter()
+            if not self._under_way:
+                self._quiet.set()
 
     def _admit(self, holder: TokenHolder) -> None:
+        if self._ends_unix_ms:
+            raise ProfileError("The server is stopping.", code="backend_overload", kind="server_error")
         most = holder.concurrent_requests + MAX_WAITING
         if self._under_way[holder.token_id] >= most:
             told = f"Too many operations at once: this token may have {most}, {MAX_WAITING} of them waiting."
@@ -95,7 +121,9 @@ class EventsApp:
                 order.take(tool_calls.read(event))
             await events.put(event)
 
-        work = Work(request, self._backing, holder, tell, name=f"http_{next(self._numbers)}")
+        name = f"http_{next(self._numbers)}"
+        work = Work(request, self._backing, holder, tell, name=name, deadline=lambda: self._ends_unix_ms)
+        self._works.add(work)
         task = asyncio.create_task(_run(work, events))
         try:
             while True:
@@ -107,6 +135,7 @@ class EventsApp:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             await _settle(work)
+            self._works.discard(work)
 
 
 async def _run(work: Work, events: asyncio.Queue[Object]) -> None:
@@ -143,3 +172,8 @@ def _read(body: bytes) -> Any:
 
 events = EventsApp(TokenBacking())
 """What serves ``/v1/events``."""
+
+
+@receiver(server_stopping)
+async def _stop(**_: Any) -> None:
+    await events.drain()

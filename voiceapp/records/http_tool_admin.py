@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from voiceapp.records.http_tool_sets import HttpToolSet
 from voiceapp.records.inert import inert
 from voiceapp.records.json_field import JsonField
-from voiceapp.tools.openapi import MAX_DOCUMENT_CHARS, DocumentFault
+from voiceapp.tools.openapi import MAX_DOCUMENT_BYTES, DocumentFault
 
 if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[HttpToolSet]
@@ -31,7 +31,7 @@ class HttpToolSetForm(_Form):
         label="OpenAPI file", required=False, help_text="A JSON file, instead of pasting it below."
     )
     new_secret = forms.CharField(
-        label="secret",
+        label="Secret",
         required=False,
         strip=True,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "size": 60}),
@@ -65,7 +65,10 @@ class HttpToolSetForm(_Form):
                 cleaned["document"] = _text_of(upload)
             except ValidationError as error:
                 self.add_error("upload", error)
-        elif not cleaned.get("document") and "document" not in self.errors:
+        elif cleaned.get("document"):
+            # Browsers send every line's end as two characters, which a file may not have.
+            cleaned["document"] = cleaned["document"].replace("\r\n", "\n")
+        elif "document" not in self.errors:
             self.add_error("document", "Give a document: upload a file, or paste it.")
         return cleaned
 
@@ -89,9 +92,8 @@ class HttpToolSetForm(_Form):
 
 
 def _text_of(upload: Any) -> str:
-    # Each character may take up to four bytes.
-    if upload.size > 4 * MAX_DOCUMENT_CHARS:
-        raise ValidationError(f"The document may have {MAX_DOCUMENT_CHARS} characters at most.")
+    if upload.size > MAX_DOCUMENT_BYTES:
+        raise ValidationError(f"The document may have {MAX_DOCUMENT_BYTES:,} bytes at most.")
     try:
         text: str = upload.read().decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from voiceapp.http_tools import Auth, address_fault, secret_fault
+from voiceapp.http_tools import Auth, Place, address_fault, secret_fault
 from voiceapp.http_tools import HttpToolSet as HttpTools
 from voiceapp.records.validation import validate_operations
 from voiceapp.tools.openapi import Document, DocumentFault, read_document
@@ -46,10 +46,7 @@ class HttpToolSet(models.Model):
     )
     auth = models.CharField("signs in with", max_length=8, blank=True, choices=AUTH_CHOICES, default="")
     auth_name = models.CharField(
-        "name",
-        max_length=128,
-        blank=True,
-        help_text="Of the header or the query parameter, such as X-API-Key.",
+        "header or parameter", max_length=128, blank=True, help_text="Its name, such as X-API-Key."
     )
     secret = models.CharField(max_length=8192, blank=True, editable=False)
     operations = models.JSONField(
@@ -77,7 +74,7 @@ class HttpToolSet(models.Model):
 
     class Meta:
         ordering = ("name", "id")
-        verbose_name = "HTTP tools"
+        verbose_name = "HTTP tool set"
         verbose_name_plural = "HTTP tools"
 
     def __str__(self) -> str:
@@ -143,7 +140,12 @@ class HttpToolSet(models.Model):
         except DocumentFault as error:
             logger.warning("The HTTP tools %s are left out: %s", self.slug, error.message)
             return None
-        asked = {operation.key for operation in document.operations if operation.changes}
+        operations = document.operations
+        if self.auth in ("header", "query"):
+            # The secret is given here; the model shall not be asked for it.
+            place = cast(Place, self.auth)
+            operations = tuple(one.without(place, self.auth_name) for one in operations)
+        asked = {operation.key for operation in operations if operation.changes}
         return HttpTools(
             slug=self.slug,
             name=self.name,
@@ -151,7 +153,7 @@ class HttpToolSet(models.Model):
             auth=cast(Auth, self.auth),
             auth_name=self.auth_name,
             secret=self.secret,
-            operations=document.operations,
+            operations=operations,
             asked=frozenset((asked | set(_names(self.asks))) - set(_names(self.unasked))),
         )
 

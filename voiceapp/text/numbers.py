@@ -57,6 +57,10 @@ def number_words(value: int) -> str:
     return f"{number_words(value // 100)} hundred{rest}"
 
 
+_LARGEST: Final = 1e300
+"""What is said to be larger is taken for this: all that follows can be worked out with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spoken:
     """A number found in a sentence, and the words after which it stands or which follow it."""
@@ -69,7 +73,7 @@ def find_numbers(text: str) -> list[Spoken]:
     """Return the numbers in ``text``, in digits or words, with the word that follows each."""
     tokens = _merge(_tokens(text))
     return [
-        Spoken(token, str(tokens[index + 1]).lower() if index + 1 < len(tokens) else "")
+        Spoken(min(token, _LARGEST), str(tokens[index + 1]).lower() if index + 1 < len(tokens) else "")
         for index, token in enumerate(tokens)
         if isinstance(token, float)
     ]
@@ -130,7 +134,7 @@ def _number_in_words(tokens: list[str], start: int) -> tuple[float, int]:
         elif not (word == "and" and last >= 100 and _continues(tokens, index + 1)):
             break
         index += 1
-    value = float(total + group)
+    value = float(min(total + group, int(_LARGEST)))
     if index + 1 < len(tokens) and tokens[index].lower() == "point":
         digits = ""
         index += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -235,7 +234,7 @@ class _Reader:
         self._text = text
         self._today = today
         self._room = room
-        self._numbers = [number for number in find_numbers(text) if math.isfinite(number.value)]
+        self._numbers = find_numbers(text)
         self._used: set[str] = set()
 
     def read(self, name: str, schema: dict[str, Any], *, alone: bool) -> Any:

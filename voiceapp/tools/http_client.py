@@ -84,7 +84,10 @@ class HttpTools:
             raise UnknownTool(f"There is no tool {function[:64]!r}.")
         tools, operation = self._tools[function]
         given = await asyncio.to_thread(_read, operation, arguments)
-        request = prepare(tools, operation, given, context.idempotency_key)
+        try:
+            request = prepare(tools, operation, given, context.idempotency_key)
+        except (OverflowError, ValueError):
+            raise InvalidArguments("The arguments do not fit: a number is too large.") from None
         async with self._turns:
             context.progress(f"Asking {tools.name or tools.slug}…")
             try:

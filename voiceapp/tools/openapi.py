@@ -18,7 +18,8 @@ from voiceapp.protocol.events import Object
 from voiceapp.tools.openapi_operation import VARIABLE, Site, length, read_operation
 from voiceapp.tools.openapi_schema import DocumentFault, References, Unsupported, fault, plain
 
-MAX_DOCUMENT_CHARS: Final = 2 * 1024 * 1024
+MAX_DOCUMENT_BYTES: Final = 1_500_000
+"""In UTF-8: a form that brings it must stay below what Django takes, 2.5 MB."""
 LONGEST_SCHEMAS: Final = 128_000
 """Characters of all schemas of a set."""
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete")
@@ -85,8 +86,8 @@ def read_document(text: str, wanted: tuple[str, ...] = (), *, fixed_address: boo
 
 
 def _parse(text: str) -> Object:
-    if len(text) > MAX_DOCUMENT_CHARS:
-        raise DocumentFault(f"The document may have {MAX_DOCUMENT_CHARS} characters at most.")
+    if len(text.encode("utf-8", "replace")) > MAX_DOCUMENT_BYTES:
+        raise DocumentFault(f"The document may have {MAX_DOCUMENT_BYTES:,} bytes at most.")
     try:
         root = json.loads(text.removeprefix("\ufeff"), parse_constant=_no_number)
         # What cannot be written again cannot be sent: halves of characters, numbers without end.
