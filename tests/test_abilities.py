@@ -181,7 +181,9 @@ def test_timers_are_taken_once_and_in_order() -> None:
     assert [timer.label for timer in timers.take_due()] == ["a"]
     assert timers.take_due() == []
     moved = SessionTimers(lambda: 100.0, 1e9)
-    moved.adopt(timers.left())
+    moved.adopt(timers.hand_on())
+    # Nobody is told twice: they are with one session only.
+    assert timers.hand_on() == []
     assert [(timer.label, timer.due_ms) for timer in moved.pending] == [("b", 600.0)]
 
 

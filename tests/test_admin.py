@@ -204,6 +204,8 @@ def test_empty_fields_mean_push_to_talk_and_no_captions(admin_client: Client) ->
         ("turn_detection", "9" * 5000),
         ("turn_detection", "[" * 100_000),
         ("transcription", '{"language": "\\ud800"}'),
+        ("tools", '["\\ud800"]'),
+        ("tools", "[" * 100_000),
         ("transcription", '{"modell": "x"}'),
         ("transcription", "[1]"),
         ("voices", '["alloy", "alloy"]'),

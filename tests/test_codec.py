@@ -121,3 +121,12 @@ def test_errors_name_the_client_event_at_fault() -> None:
             "event_id": "c7",
         },
     }
+
+
+def test_halves_of_characters_do_not_keep_an_event_from_being_sent() -> None:
+    event = events.ResponseOutputTextDelta(
+        event_id="e", response_id="r", item_id="i", output_index=0, content_index=0, delta="a\ud800b"
+    )
+    assert json.loads(codec.encode(event))["delta"] == "a?b"
+    output = {"type": "function_call_output", "call_id": "c", "output": "\udcff"}
+    assert json.loads(codec.encode_fields({"item": output}))["item"]["output"] == "?"

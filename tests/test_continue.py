@@ -90,6 +90,22 @@ async def test_another_voice_is_one_that_the_assistant_offers(
         assert (await refused.until("close"))["code"] == 4010
 
 
+@pytest.mark.parametrize(
+    ("wish", "code"), [({"voice": "marin"}, "voice_unknown"), ({"assistant": "nobody"}, "assistant_unknown")]
+)
+async def test_a_wish_that_is_refused_ends_no_conversation(
+    talking: Talk, signed_in: dict[str, Any], wish: dict[str, str], code: str
+) -> None:
+    async with talking() as (page, upstream):
+        first = page.seen[-1]["session_id"]
+        refused = await begun(signed_in, **{"continue": first}, **wish)
+        assert (await refused.until("notice"))["code"] == code
+        await refused.until("close")
+        await upstream.user_turn("still there?")
+        await answer(upstream, page, 100, "Yes.")
+        assert "session.ended" not in [event["type"] for event in page.seen]
+
+
 async def test_the_same_assistant_speaks_on_where_none_is_named(
     talking: Talk, signed_in: dict[str, Any]
 ) -> None:

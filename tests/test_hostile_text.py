@@ -259,6 +259,15 @@ async def test_a_call_without_a_function_is_refused(client: httpx.AsyncClient, f
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("odd", ["\ud800", 10**30, -(10**40), 1e308])
+async def test_a_schema_with_odd_values_is_read_as_any(client: httpx.AsyncClient, odd: Any) -> None:
+    schema = {"type": "object", "properties": {"a": {"const": odd}}, "maximum": 10**30, "title": "\ud800"}
+    body = json.dumps({"messages": HELLO, "structured_schema": schema})
+    answer = await client.post("/v1/generate", content=body)
+    assert answer.status_code in (200, 502)
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", ["/v1/generate", CHAT])
 async def test_a_body_that_never_comes_is_not_waited_for(
     server: str, token: str, path: str, monkeypatch: pytest.MonkeyPatch

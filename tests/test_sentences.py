@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,3 +57,15 @@ def test_a_sentence_is_there_as_soon_as_the_next_character_shows_its_end() -> No
     assert splitter.feed("I am here") == []
     assert splitter.feed(".") == []
     assert splitter.feed(" ") == ["I am here. "]
+
+
+@pytest.mark.parametrize(
+    "text", ["word " * 200_000, "mr. " * 30_000, "x" * 1_000_000, "a, b " * 200_000, "." * 200_000]
+)
+def test_a_book_in_one_piece_is_cut_in_the_time_of_its_length(text: str) -> None:
+    before = time.process_time()
+    sentences = split(text)
+    # A quadratic search would take minutes.
+    assert time.process_time() - before < 4
+    assert "".join(sentences) == text
+    assert max(map(len, sentences)) < 3_000

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from voiceapp.audio.formats import AudioFormat
+from voiceapp.protocol import codec
 from voiceapp.protocol.events import Object
 
 
@@ -140,7 +141,7 @@ Action: TypeAlias = (
 
 def to_browser(fields: Object) -> SendBrowser:
     """Return a message for the page."""
-    return SendBrowser(msgspec.json.encode(fields).decode())
+    return SendBrowser(codec.encode_fields(fields).decode())
 
 
 def notice(code: str, message: str, level: str = "info", **more: str) -> SendBrowser:

@@ -31,6 +31,7 @@ _AHEAD_MS: Final = 4_000
 # Text that nobody has taken yet: a reply that may be dropped need not be thought to its end.
 _MOST_FACTS: Final = 64
 _MOST_SENTENCES: Final = 8
+_AT_ONCE: Final = 1_000
 _MOST_SPEECHES: Final = 2
 
 
@@ -74,8 +75,10 @@ class ReplyWork:
                     if not opened:
                         await self._facts.put(Opened())
                         opened = True
-                    for sentence in splitter.feed(text):
-                        await self._sentences.put(sentence)
+                    # Whoever sends a book at once gets no more of the loop than who sends it word by word.
+                    for start in range(0, len(text), _AT_ONCE):
+                        for sentence in splitter.feed(text[start : start + _AT_ONCE]):
+                            await self._sentences.put(sentence)
                 case Finished():
                     self._end = delta
                 case _:

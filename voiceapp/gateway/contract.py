@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -81,7 +82,7 @@ def read_request(body: Object) -> GenerateRequest:
         if schema.get("type") != "object":
             message = "structured_schema must be the schema of an object."
             raise TextEngineError(message, code="invalid_request")
-        if len(msgspec.json.encode(schema)) > MAX_SCHEMA_CHARS:
+        if len(json.dumps(schema, ensure_ascii=False)) > MAX_SCHEMA_CHARS:
             message = f"structured_schema may have {MAX_SCHEMA_CHARS} characters at most."
             raise TextEngineError(message, code="invalid_request")
     return request

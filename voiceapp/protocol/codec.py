@@ -6,6 +6,7 @@ unknown type with ``UnknownEvent``. A ``DecodeError`` carries the service's own 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -183,13 +184,21 @@ def to_fields(event: Event | UnknownEvent) -> Object:
 def encode(event: Event | UnknownEvent) -> bytes:
     """Return an event as JSON (GA names and shapes)."""
     if isinstance(event, Event) and not event.extra:
-        return msgspec.json.encode(event)
-    return msgspec.json.encode(to_fields(event))
+        return _json(event)
+    return _json(to_fields(event))
 
 
 def encode_fields(fields: Mapping[str, Any]) -> bytes:
     """Return a JSON object as bytes."""
-    return msgspec.json.encode(fields)
+    return _json(fields)
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        # Halves of characters, as a tool or a chat service may bring them, become "?": no reader knows any.
+        return json.dumps(msgspec.to_builtins(value), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def error_event(

@@ -11,7 +11,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import JSONField, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
@@ -58,7 +58,9 @@ class _AssistantForm(_ModelForm):
     """Fields no larger than what goes into them."""
 
     class Meta:
-        field_classes = dict.fromkeys(("turn_detection", "transcription", "mcp_servers", "voices"), JsonField)
+        field_classes = {
+            field.name: JsonField for field in Assistant._meta.fields if isinstance(field, JSONField)
+        }
         widgets = {
             name: forms.Textarea(attrs={"rows": rows, "cols": 90})
             for name, rows in (("instructions", 10), ("tools", 3), ("mcp_servers", 4), ("turn_detection", 3),

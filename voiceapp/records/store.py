@@ -108,6 +108,14 @@ async def open_session(
         raise
 
 
+async def check_opening(
+    user_id: int, *, assistant_slug: str | None, voice: str | None, continues: UUID | None
+) -> None:
+    """Raise what ``open_session`` would, and open nothing."""
+    wish = _Wish(user_id, assistant_slug, "", voice, continues)
+    await writer().call(lambda: _chosen(wish))
+
+
 class _Wish(NamedTuple):
     user_id: int
     slug: str | None
@@ -117,9 +125,7 @@ class _Wish(NamedTuple):
 
 
 def _open(session_id: UUID, started_at: datetime, wish: _Wish) -> OpenedSession:
-    before = None if wish.continues is None else history.own_session(wish.continues, wish.user_id)
-    assistant = _assistant(wish.slug, before)
-    config = _with_voice(assistant.config(), wish.voice)
+    before, assistant, config = _chosen(wish)
     session = Session.objects.create(
         id=session_id,
         user_id=wish.user_id,
@@ -132,6 +138,12 @@ def _open(session_id: UUID, started_at: datetime, wish: _Wish) -> OpenedSession:
     )
     earlier = () if before is None else history.passages(before)
     return OpenedSession(session_id=session.id, assistant=config, earlier=earlier)
+
+
+def _chosen(wish: _Wish) -> tuple[Session | None, Assistant, AssistantConfig]:
+    before = None if wish.continues is None else history.own_session(wish.continues, wish.user_id)
+    assistant = _assistant(wish.slug, before)
+    return before, assistant, _with_voice(assistant.config(), wish.voice)
 
 
 def _assistant(slug: str | None, before: Session | None) -> Assistant:

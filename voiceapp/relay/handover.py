@@ -134,7 +134,7 @@ class Handover:
             "found": session is not None,
             "seq": session.last_seq if session else 0,
             "frames": session.frames if session else 0,
-            "timers": session.abilities.timers.left() if session else [],
+            "timers": session.abilities.timers.hand_on() if session else [],
         }
         try:
             await layer.group_send(_group(message["reply"]), answer)

@@ -172,6 +172,10 @@ async def _new(start: Start, visitor: Visitor) -> LiveSession:
     legs = _legs(start.audio)
     timers: list[tuple[str, float, float]] = []
     if start.continues is not None:
+        # A wish that cannot be fulfilled must not end the conversation that is held.
+        await store.check_opening(
+            user_id, assistant_slug=start.assistant, voice=start.voice, continues=start.continues
+        )
         # What was said in it has to be kept before it can be read, and one of the two is enough.
         timers = await _let_go(start.continues, user_id)
     registry.admit(user_id, config)
@@ -195,7 +199,7 @@ async def _let_go(session_id: UUID, user_id: int) -> list[tuple[str, float, floa
     """End a session that is to be continued, here or elsewhere, if it lives; return its timers."""
     here = await registry.let_go(session_id, user_id, Ending.CONTINUED)
     if here is not None:
-        return here.abilities.timers.left()
+        return here.abilities.timers.hand_on()
     owner, gone = await takeover.owner_of(session_id, user_id, over=True)
     if not owner or gone or not handover.available():
         return []

@@ -52,10 +52,11 @@ class SessionTimers:
         self._timers.append(Timer(label, seconds, due_ms))
         self._timers.sort(key=lambda timer: timer.due_ms)
 
-    def left(self) -> list[tuple[str, float, float]]:
-        """Return (label, seconds, seconds left) of each timer, for a session that goes on with them."""
+    def hand_on(self) -> list[tuple[str, float, float]]:
+        """Return (label, seconds, seconds left) of each timer for the one session that goes on with them."""
         now = self._now()
-        return [(one.label, one.seconds, (one.due_ms - now) / 1000) for one in self._timers]
+        timers, self._timers = self._timers, []
+        return [(one.label, one.seconds, (one.due_ms - now) / 1000) for one in timers]
 
     def adopt(self, timers: Iterable[tuple[str, float, float]]) -> None:
         """Go on with another session's timers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_END: Final = re.compile(r"""[.!?…]+["'”’)\]]*(?=\s)|\n""")
+_END: Final = re.compile(r"""(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s)|\n""")
 _CLAUSE: Final = re.compile(r"[,;:—](?=\s)")
 _ABBREVIATIONS: Final = frozenset(
     [
@@ -39,6 +39,7 @@ _ABBREVIATIONS: Final = frozenset(
 # A first sentence longer than this is begun at a comma: the listener waits for it.
 _EAGER_CHARACTERS: Final = 60
 _LONGEST_CHARACTERS: Final = 280
+_AT_ONCE: Final = 1_000
 
 
 class SentenceSplitter:
@@ -50,12 +51,14 @@ class SentenceSplitter:
 
     def feed(self, text: str) -> list[str]:
         """Take more text; return the sentences that it completed, each with the space behind it."""
-        self._text += text
         found: list[str] = []
-        while (end := self._end()) is not None:
-            found.append(self._text[:end])
-            self._text = self._text[end:]
-            self._first = False
+        # Piece by piece: in a text of any length each sentence would be looked for from end to end.
+        for start in range(0, len(text), _AT_ONCE):
+            self._text += text[start : start + _AT_ONCE]
+            while (end := self._end()) is not None:
+                found.append(self._text[:end])
+                self._text = self._text[end:]
+                self._first = False
         return found
 
     def finish(self) -> list[str]:
