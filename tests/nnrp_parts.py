@@ -74,7 +74,7 @@ class Door:
     async def engine(self, holder: TokenHolder, body: Object) -> Completions:
         return self._engine
 
-    async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
+    async def charge(self, holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
         self.charged.append((tokens_in, tokens_out))
 
 

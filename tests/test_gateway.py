@@ -124,6 +124,13 @@ async def test_a_service_behind_is_counted_and_priced(
     assert "counselor" in sent["messages"][0]["content"]
 
 
+async def test_the_brain_costs_nothing(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    prices = replace(settings.VOICE, text_price_in=1_000_000.0, text_price_out=2_000_000.0)
+    monkeypatch.setattr(settings, "VOICE", prices)
+    assert (await client.post("/v1/generate", json=HELLO)).json()["cost_usd"] == 0
+    assert (await TokenUsage.objects.aget()).cost_usd == 0
+
+
 async def test_a_failure_behind_is_the_streams_one_error(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

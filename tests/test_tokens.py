@@ -104,4 +104,4 @@ async def test_using_a_deleted_token_to_the_end_does_no_harm(user: User) -> None
     row = await ApiToken.objects.acreate(user=user, name="x", digest=digest_of("va_x"), hint="va_x")
     holder = TokenHolder(row.pk, user.pk, "x", 1, 1, 0)
     await row.adelete()
-    await tokens.charge(holder, tokens_in=1, tokens_out=1)
+    await tokens.charge(holder, provider="embedded", tokens_in=1, tokens_out=1)

@@ -194,8 +194,13 @@ class VoiceConfig:
         """Whether the settings name a chat service; without one the built-in brain answers."""
         return bool(self.text_base_url or self.azure_chat_deployment)
 
-    def cost_usd(self, tokens_in: int, tokens_out: int) -> float:
-        """Return what so many tokens cost by the prices in the settings, in US dollars."""
+    def cost_usd(self, provider: str, tokens_in: int, tokens_out: int) -> float:
+        """Return what so many tokens cost by the prices in the settings, in US dollars.
+
+        The built-in brain and a model of the user's own cost nothing here.
+        """
+        if provider not in ("azure", "compatible"):
+            return 0.0
         millionths = tokens_in * self.text_price_in + tokens_out * self.text_price_out
         return round(millionths / 1_000_000, 6)
 

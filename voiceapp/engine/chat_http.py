@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, nullcontext
@@ -81,23 +80,19 @@ async def _authorised(exchange: Exchange) -> TokenHolder | None:
 
 
 async def _whole(completions: Completions, body: Object, holder: TokenHolder | None) -> Object:
-    collector, begun = Collector(), False
+    collector, refused = Collector(), False
+    chunks = completions.stream({**body, "stream_options": {"include_usage": True}})
     try:
-        async with aclosing(
-            completions.stream({**body, "stream_options": {"include_usage": True}})
-        ) as chunks:
+        async with aclosing(chunks):
             async for chunk in chunks:
-                begun = True
                 collector.feed(chunk)
     except TextEngineError:
-        if begun:
-            await _charge(holder, collector, body)
+        # Whoever leaves before the end has used what was made by then; who was refused has used nothing.
+        refused = not collector.begun
         raise
-    except asyncio.CancelledError:
-        # Whoever leaves before the end has used what was made by then.
-        await _charge(holder, collector, body)
-        raise
-    await _charge(holder, collector, body)
+    finally:
+        if not refused:
+            await _charge(holder, completions, collector, body)
     return collector.result()
 
 
@@ -113,7 +108,7 @@ async def _stream(
     try:
         first = await exchange.while_there(_first(chunks))
     except ClientGone:
-        await _charge(holder, Collector(), body)
+        await _charge(holder, completions, Collector(), body)
         raise
     finally:
         if first is None:
@@ -159,7 +154,7 @@ async def _events(
             yield sse.encode(sse.event(_told(error)))
             return
         finally:
-            await _charge(holder, collector, body)
+            await _charge(holder, completions, collector, body)
     yield sse.encode(sse.event("[DONE]"))
 
 
@@ -167,10 +162,12 @@ def _shown(chunk: Object, wanted: bool) -> Object:
     return chunk if wanted or "usage" not in chunk else {k: v for k, v in chunk.items() if k != "usage"}
 
 
-async def _charge(holder: TokenHolder | None, collector: Collector, body: Object) -> None:
+async def _charge(
+    holder: TokenHolder | None, completions: Completions, collector: Collector, body: Object
+) -> None:
     if holder is not None:
         tokens_in, tokens_out = collector.counted(body)
-        await tokens.charge(holder, tokens_in=tokens_in, tokens_out=tokens_out)
+        await tokens.charge(holder, provider=completions.provider, tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 def _told(error: VoiceAppError) -> Object:

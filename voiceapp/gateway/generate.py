@@ -28,9 +28,14 @@ class Generation:
         self.spent = Spent(model=request.model or completions.model)
 
     @property
+    def provider(self) -> str:
+        """Who answers."""
+        return self._completions.provider
+
+    @property
     def cost_usd(self) -> float:
         """What it cost by the prices in the settings."""
-        return self._config.cost_usd(self.spent.tokens_in, self.spent.tokens_out)
+        return self._config.cost_usd(self.provider, self.spent.tokens_in, self.spent.tokens_out)
 
     async def whole(self) -> GenerateResponse:
         """Return the answer; raise ``TextEngineError``."""
@@ -38,7 +43,7 @@ class Generation:
         return GenerateResponse(
             text=text,
             model=self.spent.model,
-            provider=self._completions.provider,
+            provider=self.provider,
             tokens_in=self.spent.tokens_in,
             tokens_out=self.spent.tokens_out,
             cost_usd=self.cost_usd,
@@ -64,7 +69,7 @@ class Generation:
             return
         yield contract.done(
             Done(
-                provider=self._completions.provider,
+                provider=self.provider,
                 model=self.spent.model,
                 tokens_in=self.spent.tokens_in,
                 tokens_out=self.spent.tokens_out,

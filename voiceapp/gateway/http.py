@@ -79,4 +79,6 @@ async def _frames(generation: Generation, holder: TokenHolder) -> AsyncGenerator
 
 async def _charge(generation: Generation, holder: TokenHolder) -> None:
     spent = generation.spent
-    await tokens.charge(holder, tokens_in=spent.tokens_in, tokens_out=spent.tokens_out)
+    await tokens.charge(
+        holder, provider=generation.provider, tokens_in=spent.tokens_in, tokens_out=spent.tokens_out
+    )

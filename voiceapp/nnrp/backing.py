@@ -28,7 +28,7 @@ class Backing(Protocol):
     async def engine(self, holder: TokenHolder, body: Object) -> Completions:
         """Return who answers a request; raise ``TextEngineError`` where nobody does."""
 
-    async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
+    async def charge(self, holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
         """Keep what a request used."""
 
 
@@ -45,6 +45,6 @@ class TokenBacking:
             raise TextEngineError("The model failed, as ordered.")
         return await providers.completions(settings.VOICE, model=body["model"], user_id=holder.user_id)
 
-    async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
+    async def charge(self, holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
         """See ``Backing``."""
-        await tokens.charge(holder, tokens_in=tokens_in, tokens_out=tokens_out)
+        await tokens.charge(holder, provider=provider, tokens_in=tokens_in, tokens_out=tokens_out)

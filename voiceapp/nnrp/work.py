@@ -65,7 +65,7 @@ class Work:
         self._limit: asyncio.Timeout | None = None
         self._started = asyncio.get_running_loop().time()
         self.queue_ms = 0
-        self._asked = False
+        self._provider = ""
         self._emitted = 0
 
     async def run(self) -> tuple[Status, Object]:
@@ -101,11 +101,11 @@ class Work:
 
     async def settle(self) -> None:
         """Let the token's holder pay for what was used, whatever became of the operation."""
-        if not self._asked:
+        if not self._provider:
             return
         # A service that failed before it said anything is not paid for.
         tokens_in, tokens_out = self._reply.counted(self._request.body)
-        await self._backing.charge(self._holder, tokens_in, tokens_out)
+        await self._backing.charge(self._holder, self._provider, tokens_in, tokens_out)
 
     async def _answer(self) -> tuple[Status, Object]:
         async with self._place():
@@ -118,7 +118,7 @@ class Work:
                     "provider": engine.provider,
                 }
                 await self._tell(profile.diagnostics_event(told))
-            self._asked = True
+            self._provider = engine.provider
             enough = False
             async with aclosing(engine.stream(_body(self._request.body))) as chunks:
                 async for chunk in chunks:

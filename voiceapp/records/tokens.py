@@ -132,14 +132,14 @@ def _look_up(digest: str) -> TokenHolder | None:
     return holder
 
 
-async def charge(holder: TokenHolder, *, tokens_in: int, tokens_out: int) -> None:
-    """Keep what a request used, and what that costs by the settings.
+async def charge(holder: TokenHolder, *, provider: str, tokens_in: int, tokens_out: int) -> None:
+    """Keep what a request to ``provider`` used, and what that costs by the settings.
 
     A count that cannot be, as a service may send one, is cut to what can.
     """
     tokens_in, tokens_out = (max(0, min(count, MOST_USED)) for count in (tokens_in, tokens_out))
     holder.used_today += tokens_in + tokens_out
-    cost_usd = settings.VOICE.cost_usd(tokens_in, tokens_out)
+    cost_usd = settings.VOICE.cost_usd(provider, tokens_in, tokens_out)
     await sync_to_async(_charge, thread_sensitive=False)(holder.token_id, tokens_in, tokens_out, cost_usd)
 
 

@@ -30,6 +30,11 @@ class Collector:
         self._pieces: dict[int, list[str]] = {}
 
     @property
+    def begun(self) -> bool:
+        """Whether anything of an answer came."""
+        return bool(self._head or self._said or self._calls or self.usage)
+
+    @property
     def text(self) -> str:
         """What was said so far."""
         return "".join(self._said)
