@@ -12,7 +12,7 @@ from typing import Any
 import openai
 
 from voiceapp.text.chat import ChatProvider
-from voiceapp.text.completions import RemoteCompletions, client_options
+from voiceapp.text.remote import RemoteCompletions, client_options
 
 
 @dataclass

@@ -30,7 +30,8 @@ from nnrp.schema import StreamSemantics
 
 from tests.contracts import ToolCalls
 from voiceapp.records.tokens import TokenHolder
-from voiceapp.text.completions import Completions, RemoteCompletions, client_options
+from voiceapp.text.completions import Completions
+from voiceapp.text.remote import RemoteCompletions, client_options
 
 TOKEN = "va_test"
 Object = dict[str, Any]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -248,6 +249,27 @@ async def test_who_speaks_during_the_goodbye_stays(talking: Talk, able: dict[str
         await page.until("pong")
 
 
+async def test_who_types_during_the_goodbye_stays(talking: Talk, able: dict[str, str]) -> None:
+    async with talking(start=able) as (page, upstream):
+        await used(upstream, "hang_up")
+        content = [{"type": "input_text", "text": "wait"}]
+        message = {"type": "message", "role": "user", "content": content}
+        await page.send({"type": "conversation.item.create", "item": message})
+        echo = {"id": "typed", "status": "completed", **message}
+        await upstream.expect("response.create")
+        await upstream.send({"type": "conversation.item.added", "item": echo})
+        await upstream.send({"type": "conversation.item.done", "item": echo})
+        await upstream.begin_answer()
+        await upstream.say("Goodbye.", b"\0\0" * 2400)
+        await upstream.end_answer("Goodbye.")
+        await page.hear(4800)
+        await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 100, "final": True})
+        with pytest.raises(TimeoutError):
+            await upstream.expect("nothing", timeout_s=0.8)
+        await page.send({"type": "ping", "seq": page.seq})
+        await page.until("pong")
+
+
 async def test_another_assistant_takes_the_call_over(talking: Talk, able: dict[str, str]) -> None:
     async with talking(start=able) as (page, upstream):
         session_id = next(e["session_id"] for e in page.seen if e["type"] == "session.ready")
@@ -287,13 +309,20 @@ async def test_nobody_takes_over_who_is_not_there(talking: Talk, able: dict[str,
 
 
 async def test_notes_are_kept_found_and_deleted(talking: Talk, able: dict[str, str]) -> None:
-    async with talking(start=able) as (_, upstream):
+    async with talking(start=able) as (page, upstream):
         assert await used(upstream, "list_notes") == "There are no notes."
         assert await used(upstream, "take_note", 2, text="buy milk") == "I noted: buy milk."
         await used(upstream, "take_note", 3, text="call Bob")
         assert await used(upstream, "list_notes", 4) == "There are 2 notes: call Bob; buy milk."
         assert await used(upstream, "list_notes", 5, words="Milk") == "There is one note: buy milk."
-        assert await used(upstream, "delete_note", 6, words="milk") == "Deleted: buy milk."
+        # What cannot be undone is asked for on the page first.
+        deleting = asyncio.create_task(used(upstream, "delete_note", 6, words="milk"))
+        asked = await page.until("approval.requested")
+        assert (asked["name"], json.loads(asked["arguments"])) == ("delete_note", {"words": "milk"})
+        allowed = {"approval_request_id": asked["approval_request_id"], "approve": True}
+        item = {"type": "mcp_approval_response", **allowed}
+        await page.send({"type": "conversation.item.create", "item": item})
+        assert await deleting == "Deleted: buy milk."
         assert [note.text async for note in Note.objects.all()] == ["call Bob"]
 
 

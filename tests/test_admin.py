@@ -13,7 +13,7 @@ from django.test import Client
 
 from voiceapp.config import AssistantConfig
 from voiceapp.records.clock import clock
-from voiceapp.records.models import Assistant, Item, Response, Session, ToolCall
+from voiceapp.records.models import Assistant, Item, Note, Response, Session, ToolCall
 from voiceapp.records.usage import totals
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -208,6 +208,10 @@ def test_empty_fields_mean_push_to_talk_and_no_captions(admin_client: Client) ->
         ("tools", "[" * 100_000),
         ("transcription", '{"modell": "x"}'),
         ("transcription", "[1]"),
+        ("voices", '["alloy", "alloy"]'),
+        ("voices", '[""]'),
+        ("voices", '"alloy"'),
+        ("voices", "[1]"),
         ("input_format", "audio/mp3"),
         ("max_output_tokens", "0"),
         ("max_output_tokens", "5000"),
@@ -261,3 +265,15 @@ def test_usage_is_added_up() -> None:
 )
 def test_clock(ms: int, text: str) -> None:
     assert clock(ms) == text
+
+
+def test_notes_are_read_and_deleted_but_not_written_in_the_admin(admin_client: Client, user: User) -> None:
+    note = Note.objects.create(user=user, text="<script>alert(1)</script> \u202e")
+    for page in ("", f"{note.pk}/change/"):
+        shown = admin_client.get(f"/admin/records/note/{page}").content.decode()
+        assert "&lt;script&gt;" in shown
+        assert "\u202e" not in shown
+    assert admin_client.get("/admin/records/note/add/").status_code == 403
+    assert admin_client.post(f"/admin/records/note/{note.pk}/change/", {"text": "x"}).status_code == 403
+    admin_client.post(f"/admin/records/note/{note.pk}/delete/", {"post": "yes"})
+    assert not Note.objects.exists()

@@ -18,7 +18,6 @@ from voiceapp import entra
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import TextEngineError
 from voiceapp.text.chat import ChatProvider, messages
-from voiceapp.text.completions import RemoteCompletions
 from voiceapp.text.provider import (
     CallArguments,
     Called,
@@ -32,7 +31,7 @@ from voiceapp.text.provider import (
     TextDelta,
     Tool,
 )
-from voiceapp.text.providers import azure_client
+from voiceapp.text.remote import RemoteCompletions, azure_client
 
 REQUEST = ReplyRequest("Be kind.", (Said("user", "Hello"),), spoken=False)
 AZURE_FIRST = {

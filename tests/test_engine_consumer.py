@@ -561,11 +561,12 @@ async def test_a_client_that_does_not_read_is_not_given_everything(server: Engin
         async def talk() -> None:
             # The server ends the session at some point and then takes no more of this.
             with contextlib.suppress(websockets.ConnectionClosed):
-                for _ in range(250):
+                for _ in range(500):
                     await client.say(f"Repeat after me: {long}")
 
         talking = asyncio.create_task(talk())
-        await asyncio.wait([talking], timeout=5)
+        # Less than the time after which the server would miss an answer to its pings.
+        await asyncio.wait([talking], timeout=15)
         transport.resume_reading()
         async with asyncio.timeout(60):
             with pytest.raises(websockets.ConnectionClosed) as caught:

@@ -18,7 +18,7 @@ from tests.engine_server import PREVIEW, EngineServer, RealtimeClient, connect, 
 from tests.mcp_server import ToolServer, tool_server
 from voiceapp.tools import mcp_client
 from voiceapp.tools.mcp_client import NOT_INSTALLED
-from voiceapp.tools.mcp_http import Guard, Refused, is_public
+from voiceapp.tools.outbound import Guard, Refused, is_public
 
 
 @pytest.fixture(scope="module")

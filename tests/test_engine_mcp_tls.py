@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from voiceapp.tools.mcp_http import Guard
+from voiceapp.tools.outbound import Guard
 
 
 def certificate(folder: Path, name: str) -> Path:

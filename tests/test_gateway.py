@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -25,6 +25,7 @@ from voiceapp.asgi import application
 from voiceapp.records.models import ApiToken, TokenUsage
 from voiceapp.records.tokens import forget_known, make_token
 from voiceapp.text import providers
+from voiceapp.text.chat_result import Collector
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -433,6 +434,69 @@ async def test_api_tokens_open_the_chat_addresses_and_are_charged(server: str, t
     assert chunks[-1].choices[0].finish_reason == "stop"
     usage = await TokenUsage.objects.aget()
     assert usage.tokens_out > 0
+
+
+async def test_a_token_in_the_address_opens_the_chat_addresses_as_well(server: str, token: str) -> None:
+    async with httpx.AsyncClient(base_url=server) as stranger:
+        for given, status in ((token, 200), ("va_wrong", 401)):
+            asked = {"model": "m", "messages": QUESTION}
+            answer = await stranger.post(f"/openai/v1/chat/completions?token={given}", json=asked)
+            assert answer.status_code == status
+
+
+async def test_a_model_that_nobody_connected_is_not_available_yet(client: httpx.AsyncClient) -> None:
+    for address in ("/v1/generate", "/openai/v1/chat/completions"):
+        answer = await client.post(address, json={**HELLO, "model": "model-host"})
+        assert answer.status_code == 503
+        assert "model_host_absent" in answer.text
+
+
+async def test_chat_completions_cost_what_the_prices_say(
+    server: str, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = sse(text("Hel"), text("lo."), STOP, USAGE, "[DONE]")
+    async with (
+        chat_behind(monkeypatch, script=script),
+        openai.AsyncOpenAI(base_url=f"{server}/openai/v1", api_key=token, max_retries=0) as sdk,
+    ):
+        prices = replace(settings.VOICE, text_price_in=1_000_000.0, text_price_out=2_000_000.0)
+        monkeypatch.setattr(settings, "VOICE", prices)
+        await sdk.chat.completions.create(model="m", messages=QUESTION)
+    assert (await TokenUsage.objects.aget()).cost_usd == 17.0
+
+
+async def test_a_client_that_leaves_a_whole_answer_pays_for_what_was_said(
+    server: str, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brought: list[str] = []
+    feed = Collector.feed
+
+    def noted(collector: Collector, chunk: Mapping[str, Any]) -> str:
+        brought.append(feed(collector, chunk))
+        return brought[-1]
+
+    monkeypatch.setattr(Collector, "feed", noted)
+    async with (
+        chat_behind(monkeypatch, script=sse(text("One two three ")), hold=asyncio.Event()) as chat,
+        openai.AsyncOpenAI(base_url=f"{server}/openai/v1", api_key=token, max_retries=0) as sdk,
+    ):
+        asked = asyncio.create_task(sdk.chat.completions.create(model="m", messages=QUESTION))
+        await wait_until(lambda: bool(brought))
+        asked.cancel()
+        await asyncio.wait_for(chat.left.wait(), 1)
+        async with asyncio.timeout(5):
+            while not await TokenUsage.objects.aexists():
+                await asyncio.sleep(0.01)
+    assert (await TokenUsage.objects.aget()).tokens_out > 0
+
+
+async def test_a_service_that_says_nothing_at_all_is_told_as_a_failure(
+    sdk: openai.AsyncOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with chat_behind(monkeypatch, script=sse("[DONE]")):
+        with pytest.raises(openai.APIStatusError) as failed:
+            await sdk.chat.completions.create(model="m", messages=QUESTION, stream=True)
+    assert (failed.value.status_code, failed.value.code) == (502, "text_engine_error")
 
 
 async def test_a_structured_answer_by_the_official_client(sdk: openai.AsyncOpenAI) -> None:

@@ -30,6 +30,7 @@ from voiceapp.gateway.host_client import ModelHost
 from voiceapp.records.models import ApiToken, Assistant
 from voiceapp.records.tokens import forget_known, make_token
 from voiceapp.text import host_link, model_host
+from voiceapp.text import host_messages as messages
 from voiceapp.text.host_link import HostLink
 from voiceapp.text.model_host import ModelHostProvider
 from voiceapp.text.provider import (
@@ -536,7 +537,23 @@ async def hosting(server: str, token: str, endpoint: str, **options: Any) -> Asy
                 await running
 
 
-async def test_a_chat_endpoint_hosted_by_the_command_answers(server: str, token: str) -> None:
+@pytest.fixture
+def told_by_hosts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Everything that hosts send to the server, as it came."""
+    told: list[dict[str, Any]] = []
+    read = messages.read
+
+    def reading(message: str) -> Any:
+        told.append(json.loads(message))
+        return read(message)
+
+    monkeypatch.setattr(messages, "read", reading)
+    return told
+
+
+async def test_a_chat_endpoint_hosted_by_the_command_answers(
+    server: str, token: str, told_by_hosts: list[dict[str, Any]]
+) -> None:
     usage = chunk(usage={"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9})
     script = sse(
         text("Hosted "),
@@ -549,6 +566,13 @@ async def test_a_chat_endpoint_hosted_by_the_command_answers(server: str, token:
         answer = (await generate(server, token)).json()
     assert (answer["text"], answer["tokens_in"], answer["tokens_out"]) == ("Hosted words.", 7, 2)
     assert chat.requests[0]["model"] == "local"
+    notified = [message for message in told_by_hosts if "id" not in message]
+    contract = Draft7Validator(load("client-notification.schema.json"))
+    for message in notified:
+        contract.validate(message)
+    assert {message["method"] for message in notified} == {
+        "initialized", "model/streamMetadata", "model/streamEvent",
+    }  # fmt: skip
 
 
 async def test_an_endpoint_without_responses_is_asked_for_chat(server: str, token: str) -> None:
@@ -568,7 +592,9 @@ async def test_an_endpoint_without_responses_is_asked_for_chat(server: str, toke
     assert answer["provider"] == "model-host"
 
 
-async def test_an_endpoint_that_fails_is_told_to_the_caller(server: str, token: str) -> None:
+async def test_an_endpoint_that_fails_is_told_to_the_caller(
+    server: str, token: str, told_by_hosts: list[dict[str, Any]]
+) -> None:
     async with (
         chat_server(status="500 Oops", script=[b"{}"]) as chat,
         hosting(server, token, chat.base_url) as lines,
@@ -576,3 +602,5 @@ async def test_an_endpoint_that_fails_is_told_to_the_caller(server: str, token: 
         answer = (await generate(server, token)).json()
     assert answer["code"] == "model_host_error"
     assert any("failed" in line for line in lines)
+    [failed] = [message for message in told_by_hosts if message.get("method") == "model/requestFailed"]
+    Draft7Validator(load("client-notification.schema.json")).validate(failed)

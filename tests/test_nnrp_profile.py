@@ -221,7 +221,12 @@ def test_text_calls_and_usage_become_events_and_one_body() -> None:
         "choices": [
             {
                 "index": 0,
-                "message": {"role": "assistant", "content": "Wait here.", "tool_calls": [call]},
+                "message": {
+                    "role": "assistant",
+                    "content": "Wait here.",
+                    "refusal": None,
+                    "tool_calls": [call],
+                },
                 "logprobs": None,
                 "finish_reason": "tool_calls",
             }

@@ -188,6 +188,17 @@ def test_whatever_was_said_makes_a_short_title_and_summary_of_it(said: list[str]
         assert word in everything
 
 
+def test_a_greeting_is_no_title() -> None:
+    assert extract.title_of(["Hello, can you hear me clearly?", "Set a timer for six seconds"]) == (
+        "Set a timer for six seconds"
+    )
+    assert extract.title_of(["Good morning!", "Thanks."]) == ""
+    assert (
+        extract.summary_of(["Hi. Take a note: buy milk", "Set a timer"])
+        == "Take a note: buy milk. Set a timer."
+    )
+
+
 def test_long_conversations_lose_their_middle() -> None:
     said = [Said("user", f"Sentence number {number}.") for number in range(5_000)]
     whole = as_text(said)

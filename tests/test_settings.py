@@ -139,11 +139,12 @@ def test_addresses_that_cannot_be_read_are_faults(tmp_path: Path) -> None:
         "VOICEAPP_ENGINE_URL",
         "VOICEAPP_TEXT_BASE_URL",
         "VOICEAPP_TRUSTED_ORIGINS",
+        "VOICEAPP_REDIS_URL",
     )
     result = django(
         "check", VOICEAPP_DATA_DIR=str(tmp_path), AZURE_OPENAI_ENDPOINT="https://[bad",
         VOICEAPP_ENGINE_URL="ws://h:70000", VOICEAPP_TEXT_BASE_URL="http://",
-        VOICEAPP_TRUSTED_ORIGINS="https://ok.example, http://[",
+        VOICEAPP_TRUSTED_ORIGINS="https://ok.example, http://[", VOICEAPP_REDIS_URL="localhost:6379",
     )  # fmt: skip
     assert "Traceback" not in result.stderr
     for name in names:
@@ -181,6 +182,13 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(monkeypatch: p
     assert [name for name, _, _ in found] == ["AZURE_OPENAI_API_KEY"]
     assert found[0][2].endswith("-m pip install azure-identity")
     assert missing_extras(_with(azure_endpoint="https://a.openai.azure.com", azure_api_key="k")) == []
+
+
+def test_redis_needs_a_package_only_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "channels_redis", None)
+    assert missing_extras(settings.VOICE) == []
+    [(name, _, hint)] = missing_extras(_with(redis_url="redis://127.0.0.1/0"))
+    assert (name, hint.endswith("-m pip install channels-redis")) == ("VOICEAPP_REDIS_URL", True)
 
 
 def test_a_transcription_deployment_named_like_a_model_is_only_a_warning(

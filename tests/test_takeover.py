@@ -16,6 +16,7 @@ import soundfile
 
 from tests.scripted import Service, service
 from tests.servers import REDIS, RealPage, Server, fetched, real_page, redis_server, signed_in
+from tests.test_relay import call
 
 pytestmark = [
     pytest.mark.slow,
@@ -211,6 +212,43 @@ async def test_a_session_is_taken_from_a_process_that_does_not_answer(
         shown = fetched(f"{servers.second.url}/sessions/{session_id}/", servers.cookies).decode()
         assert "remember this" in shown
         assert "and this" in shown
+
+
+@pytest.mark.parametrize("has_all", [True, False])
+async def test_an_answer_that_the_page_has_is_played_on_and_counts_as_heard(
+    servers: Pair, upstream: Service, has_all: bool
+) -> None:
+    async with servers.talking(upstream) as (page, session_id):
+        await upstream.begin_answer()
+        await upstream.say("A long answer.", b"\1\0" * 240_000)
+        await upstream.end_answer("A long answer.")
+        await page.until("response.done")
+        await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 400})
+        await page.until("output_audio_buffer.started")
+        if not has_all:
+            page.seq -= 3
+        async with servers.resume(session_id, page) as again:
+            assert (await again.until("session.resumed"))["lost"] is not has_all
+            [item] = (await again.until("session.history"))["items"]
+            assert (item["text"], item["cut_ms"]) == ("A long answer.", None if has_all else 400)
+
+
+async def test_timers_move_along(servers: Pair, upstream: Service) -> None:
+    async with servers.talking(upstream) as (page, session_id):
+        await upstream.send({"type": "response.created", "response": {"id": "resp_c", "output": []}})
+        await call(upstream, 1, '{"seconds": 2, "label": "tea"}', name="set_timer")
+        output = (await upstream.expect("conversation.item.create"))["item"]["output"]
+        assert output == "The timer for 2 seconds for tea is set."
+        await upstream.send({"type": "response.done", "response": {"id": "resp_c", "status": "completed"}})
+        await heard(upstream, page, "It is set.", 1)
+        async with servers.resume(session_id, page) as again:
+            await again.until("session.renewed")
+            while True:
+                item = (await upstream.expect("conversation.item.create"))["item"]
+                if item.get("role") == "system":
+                    break
+            assert "for tea is over" in item["content"][0]["text"]
+            await upstream.expect("response.create")
 
 
 async def test_an_unknown_session_and_one_that_is_over_are_not_found(

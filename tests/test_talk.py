@@ -85,8 +85,8 @@ def talk(data_dir: Path, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def talks(data_dir: Path) -> Iterator[dict[str, Future[dict[str, Any]]]]:
-    """Conversations of some seconds each, held at once, four at most: a user may hold no more."""
+def talks(data_dir: Path) -> dict[str, Future[dict[str, Any]]]:
+    """Conversations of some seconds each, held three at a time: a user may hold four."""
     code = (
         "from voiceapp.records.models import Assistant; [Assistant.objects.create("
         "slug=law, name='Phone', input_format=f'audio/{law}', output_format=f'audio/{law}')"
@@ -104,13 +104,15 @@ def talks(data_dir: Path) -> Iterator[dict[str, Future[dict[str, Any]]]]:
         "barge-in": (str(both),),
         "pcmu": (hello, "--assistant", "pcmu"),
         "pcma": (hello, "--assistant", "pcma"),
+        "tools": ("--text", "Take a note: buy milk.", "--text", "What are my notes?"),
         "question": (hello, "--out", str(data_dir / "reply.wav")),
     }
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(3) as pool:
         held = {}
         for name, arguments in said.items():
             held[name] = pool.submit(talk, data_dir, *arguments)
-        yield held
+    # All are over before a test holds one of its own.
+    return held
 
 
 Talks = dict[str, Future[dict[str, Any]]]
@@ -134,6 +136,11 @@ def test_typing_and_speaking_share_one_conversation(talks: Talks) -> None:
     result = talks["mixed"].result()
     assert [bool(turn["assistant"]) for turn in result["turns"]] == [True, True, True]
     assert "Ada" in result["turns"][2]["assistant"]
+
+
+def test_the_tools_that_come_along_are_called_from_ordinary_sentences(talks: Talks) -> None:
+    answers = [turn["assistant"] for turn in talks["tools"].result()["turns"]]
+    assert answers == ["I noted: buy milk.", "There is one note: buy milk."]
 
 
 @pytest.mark.parametrize("law", ["pcmu", "pcma"])

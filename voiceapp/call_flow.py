@@ -239,10 +239,6 @@ class CallFlow:
             told.append(notice("approval_timed_out", message, "warning"))
         return told
 
-    def deadlines(self) -> list[float]:
-        """Return when ``tick`` has something to do."""
-        return [approval.due_ms for approval in self.approvals.pending.values()]
-
     def lost(self, now: float) -> list[Action]:
         """The connection is gone, and with it the service's calls and questions; our own go on."""
         told: list[Action] = []

@@ -17,6 +17,7 @@ import msgspec
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.errors import ConfigurationError
+from voiceapp.http_tools import HttpToolSet
 from voiceapp.mcp_servers import McpServer
 
 Problem = tuple[str, str, str]
@@ -67,17 +68,18 @@ SETTINGS: tuple[Setting, ...] = (
             "`1`: clients of the embedded engine may order faults, such as `&faults=rate_limit@1`. A script "
             "such as `expire@60`: every session has these. For tests and rehearsals."),
     Setting("VOICEAPP_ENGINE_MCP_PRIVATE", "engine_mcp_private", bool, False,
-            "MCP servers may be on private addresses and be reached over plain HTTP, those that clients of "
-            "the embedded engine name as well: never where strangers can reach the engine."),
+            "MCP servers and the services of HTTP tools may be on private addresses and be reached over "
+            "plain HTTP, the MCP servers that clients of the embedded engine name as well: never where "
+            "strangers can reach the engine."),
     Setting("VOICEAPP_TEXT_BASE_URL", "text_base_url", str, "",
-            "Base URL of an OpenAI-compatible chat endpoint that thinks for the embedded engine, such as "
-            "`http://127.0.0.1:11434/v1`. Empty: the built-in brain."),
+            "Base URL of an OpenAI-compatible chat endpoint, such as `http://127.0.0.1:11434/v1`. It thinks "
+            "for the embedded engine and answers text clients, before `AZURE_OPENAI_CHAT_DEPLOYMENT`."),
     Setting("VOICEAPP_TEXT_API_KEY", "text_api_key", str, "", "Key for that endpoint."),
     Setting("VOICEAPP_TEXT_MODEL", "text_model", str, "", "Model that the chat endpoint shall use."),
     Setting("VOICEAPP_MODEL_HOST_IDLE_S", "model_host_idle_s", float, 300.0,
             "Seconds that a connected model host may be silent within a reply.", (1, 3600)),
     Setting("VOICEAPP_TEXT_PRICE_IN", "text_price_in", float, 0.0,
-            "US dollars for a million tokens in, by which the text gateway says what an answer cost.",
+            "US dollars for a million tokens in, by which is counted what text clients' answers cost.",
             (0, 10000)),
     Setting("VOICEAPP_TEXT_PRICE_OUT", "text_price_out", float, 0.0,
             "US dollars for a million tokens out.", (0, 10000)),
@@ -192,32 +194,14 @@ class VoiceConfig:
         """Whether the settings name a chat service; without one the built-in brain answers."""
         return bool(self.text_base_url or self.azure_chat_deployment)
 
+    def cost_usd(self, tokens_in: int, tokens_out: int) -> float:
+        """Return what so many tokens cost by the prices in the settings, in US dollars."""
+        millionths = tokens_in * self.text_price_in + tokens_out * self.text_price_out
+        return round(millionths / 1_000_000, 6)
+
     def problems(self) -> list[Problem]:
         """Return every bad or missing setting as (setting, what is wrong, what to do)."""
-        found: list[Problem] = []
-        if self.azure_endpoint:
-            found += self._azure_problems()
-        elif (
-            self.azure_deployment
-            or self.azure_api_key
-            or self.azure_api_version
-            or self.azure_chat_deployment
-        ):
-            found.append(
-                (
-                    "AZURE_OPENAI_ENDPOINT",
-                    "is empty although other Azure settings are set",
-                    "Set it to the resource's address, such as https://NAME.openai.azure.com.",
-                )
-            )
-        if self.text_base_url and _scheme(self.text_base_url) not in ("http", "https"):
-            found.append(
-                (
-                    "VOICEAPP_TEXT_BASE_URL",
-                    "is not an http or https address",
-                    "Give the base URL of the chat endpoint, such as http://127.0.0.1:11434/v1.",
-                )
-            )
+        found = self._azure_problems() if self.azure_endpoint else self._azure_without_endpoint()
         if self.text_base_url and not self.text_model:
             found.append(
                 (
@@ -226,22 +210,10 @@ class VoiceConfig:
                     "Name the model that the endpoint shall use.",
                 )
             )
-        if self.engine_url and _scheme(self.engine_url) not in ("ws", "wss", "http", "https"):
-            found.append(
-                (
-                    "VOICEAPP_ENGINE_URL",
-                    "is not a ws, wss, http or https address",
-                    "Give the address of the server that runs the engine, such as ws://127.0.0.1:8000.",
-                )
-            )
-        if self.redis_url and _scheme(self.redis_url) not in ("redis", "rediss"):
-            found.append(
-                (
-                    "VOICEAPP_REDIS_URL",
-                    "is not a redis or rediss address",
-                    "Give the address of the Redis server, such as redis://127.0.0.1:6379/0.",
-                )
-            )
+        for name, schemes, wrong, hint in _ADDRESSES:
+            value = getattr(self, _ATTRIBUTES[name])
+            if value and _scheme(value) not in schemes:
+                found.append((name, wrong, hint))
         if not all(_scheme(origin.strip()) for origin in self.trusted_origins.split(",") if origin.strip()):
             found.append(
                 (
@@ -251,6 +223,20 @@ class VoiceConfig:
                 )
             )
         return found
+
+    def _azure_without_endpoint(self) -> list[Problem]:
+        others = (
+            self.azure_deployment, self.azure_api_key, self.azure_api_version, self.azure_chat_deployment,
+        )  # fmt: skip
+        if not any(others):
+            return []
+        return [
+            (
+                "AZURE_OPENAI_ENDPOINT",
+                "is empty although other Azure settings are set",
+                "Set it to the resource's address, such as https://NAME.openai.azure.com.",
+            )
+        ]
 
     def _azure_problems(self) -> list[Problem]:
         found: list[Problem] = []
@@ -287,6 +273,16 @@ class VoiceConfig:
         return found
 
 
+_ATTRIBUTES = {setting.name: setting.attribute for setting in SETTINGS}
+_ADDRESSES = (
+    ("VOICEAPP_TEXT_BASE_URL", ("http", "https"), "is not an http or https address",
+     "Give the base URL of the chat endpoint, such as http://127.0.0.1:11434/v1."),
+    ("VOICEAPP_ENGINE_URL", ("ws", "wss", "http", "https"), "is not a ws, wss, http or https address",
+     "Give the address of the server that runs the engine, such as ws://127.0.0.1:8000."),
+    ("VOICEAPP_REDIS_URL", ("redis", "rediss"), "is not a redis or rediss address",
+     "Give the address of the Redis server, such as redis://127.0.0.1:6379/0."),
+)  # fmt: skip
+"""Settings that are addresses: the schemes that they may have, what is wrong otherwise, and what to do."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -340,14 +336,6 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     offered on the page beside ``voice``. ``thinking`` is a ``Thinking``, or empty for what the settings say.
     """
 
-    @property
-    def offered_voices(self) -> tuple[str, ...]:
-        """Voices that a user may choose from, the assistant's own first; empty where there is no choice."""
-        if not self.voices:
-            return ()
-        own = (self.voice,) if self.voice else ()
-        return own + tuple(voice for voice in self.voices if voice not in own)
-
     slug: str
     name: str
     thinking: str = ""
@@ -361,17 +349,29 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     tools: tuple[str, ...] = ()
     mcp_servers: tuple[McpServer, ...] = ()
+    http_tools: tuple[HttpToolSet, ...] = ()
+
+    @property
+    def offered_voices(self) -> tuple[str, ...]:
+        """Voices that a user may choose from, the assistant's own first; empty where there is no choice."""
+        if not self.voices:
+            return ()
+        own = (self.voice,) if self.voice else ()
+        return own + tuple(voice for voice in self.voices if voice not in own)
 
     def with_secrets_of(self, known: AssistantConfig) -> AssistantConfig:
-        """Return a kept assistant as it can run again: its MCP servers are those that are known by now.
+        """Return a kept assistant as it can run again: its servers and HTTP tools are those known by now.
 
-        A server that is no longer known is left out: its secrets were not kept.
+        One that is no longer known is left out: its secrets were not kept.
         """
         servers = {server.server_label: server for server in known.mcp_servers}
         again = tuple(servers[kept.server_label] for kept in self.mcp_servers if kept.server_label in servers)
-        return msgspec.structs.replace(self, mcp_servers=again)
+        sets = {tools.slug: tools for tools in known.http_tools}
+        tools_again = tuple(sets[kept.slug] for kept in self.http_tools if kept.slug in sets)
+        return msgspec.structs.replace(self, mcp_servers=again, http_tools=tools_again)
 
     def without_secrets(self) -> AssistantConfig:
         """Return the assistant as it may be kept with its sessions."""
         servers = tuple(server.without_secrets() for server in self.mcp_servers)
-        return msgspec.structs.replace(self, mcp_servers=servers)
+        http_tools = tuple(tools.without_secrets() for tools in self.http_tools)
+        return msgspec.structs.replace(self, mcp_servers=servers, http_tools=http_tools)

@@ -309,17 +309,12 @@ class Conversation:
     # -- time and endings ---------------------------------------------------------------------------
 
     def tick(self, now: float) -> list[Action]:
-        """Do what is due by now; see ``next_deadline``."""
+        """Do what is due by now."""
         actions = self.speaker.tick(now)
         for item_id in self.items.overdue(now):
             actions += self.items.transcript(item_id, "", "failed", now)
             actions.append(to_browser({"type": "caption.failed", "item_id": item_id}))
         return [*actions, *self.calls.tick(now), *self._follow_up()]
-
-    def next_deadline(self) -> float | None:
-        """Return when ``tick`` is due, if ever."""
-        due = [*self.speaker.deadlines(), *self.items.transcripts_due.values(), *self.calls.deadlines()]
-        return min(due, default=None)
 
     def finish(self, now: float) -> list[Action]:
         """The session ends: settle what is open, so that nothing said is lost."""

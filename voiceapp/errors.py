@@ -22,7 +22,7 @@ class VoiceAppError(Exception):
 
 
 class ProtocolError(VoiceAppError):
-    """A rule of the Realtime protocol was broken."""
+    """A rule of a protocol was broken: the Realtime API's, a contract's or NNRP's."""
 
     default_code = "protocol_error"
 
@@ -40,9 +40,9 @@ class RemoteProtocolError(ProtocolError):
 
 
 class DecodeError(ProtocolError):
-    """A message could not be read as an event.
+    """A message could not be read.
 
-    ``code`` is one of the service's own: ``invalid_json``, ``invalid_event``, ``invalid_value``,
+    ``code`` is one of the Realtime service's own: ``invalid_json``, ``invalid_event``, ``invalid_value``,
     ``missing_required_parameter``, ``invalid_type``.
     """
 

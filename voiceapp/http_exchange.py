@@ -1,4 +1,4 @@
-"""One HTTP exchange of a program with the server, as a plain ASGI application sees it.
+"""How programs reach the server, as plain ASGI applications see it: HTTP exchanges, and refused WebSockets.
 
 Streams for programs run for minutes and in hundreds; Django's handling of a request, made for pages, would
 cost them more than the rest.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qs
 from weakref import WeakSet
@@ -29,6 +29,89 @@ KEEP_ALIVE_S: Final = 15.0
 WRITE_S: Final = 30.0
 """How long a client may leave what it was sent unread before it is taken for gone."""
 
+_STATUS: Final = {
+    "not_authorized": 401,
+    "invalid_api_key": 401,
+    "missing_api_key": 401,
+    "text_engine_not_found": 404,
+    "method_not_allowed": 405,
+    "model_host_ambiguous": 409,
+    "body_too_slow": 408,
+    "body_too_large": 413,
+    "rate_limit_exceeded": 429,
+    "quota_requests": 429,
+    "quota_concurrent": 429,
+    "quota_tokens": 429,
+    "structured_output_failed": 502,
+    "text_engine_error": 502,
+    "text_engine_refused": 502,
+    "text_engine_unreachable": 502,
+    "model_host_error": 502,
+    "model_host_gone": 502,
+    "model_host_incomplete": 502,
+    "model_host_rejected": 502,
+    "model_host_absent": 503,
+    "server_stopping": 503,
+    "model_host_busy": 503,
+    "text_engine_timeout": 504,
+    "model_host_timeout": 504,
+}
+
+
+def status_of(error: VoiceAppError) -> int:
+    """Return the HTTP status for an error: 400 for all that a better request would have prevented."""
+    return _STATUS.get(error.code, 400)
+
+
+def refusal_headers(error: VoiceAppError) -> list[tuple[str, str]]:
+    """Return the headers that go with an error's status; ``retry_after_s`` of the error, where it has one."""
+    match status_of(error):
+        case 401:
+            return [("www-authenticate", "Bearer")]
+        case 405:
+            return [("allow", "POST")]
+        case 429:
+            return [("retry-after", str(max(1, round(getattr(error, "retry_after_s", 1.0)))))]
+    return []
+
+
+def headers_of(scope: Object) -> dict[str, str]:
+    """Return the headers of an ASGI scope by their names in lower case."""
+    found = scope.get("headers") or []
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in found}
+
+
+def query_of(scope: Object) -> dict[str, str]:
+    """Return the parameters of an ASGI scope's address; of those that come twice the last one."""
+    raw: bytes = scope.get("query_string") or b""
+    return {name: values[-1] for name, values in parse_qs(raw.decode("latin-1")).items()}
+
+
+def bearer_token(headers: Mapping[str, str]) -> str:
+    """Return what ``Authorization: Bearer`` brings, if anything."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def can_refuse_by_http(scope: Object) -> bool:
+    """Whether the server lets an application answer a WebSocket's upgrade by HTTP; Daphne does not."""
+    return "websocket.http.response" in (scope.get("extensions") or {})
+
+
+async def refuse_upgrade(
+    scope: Object, send: Send, status: int, body: Object, *, close_code: int, reason: str
+) -> None:
+    """Refuse a WebSocket with an HTTP status and a JSON body; by closing it where the server lacks that."""
+    if not can_refuse_by_http(scope):
+        await send({"type": "websocket.close", "code": close_code, "reason": reason})
+        return
+    data = json.dumps(body, ensure_ascii=False).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": data})
+
 
 BODY_S: Final = 60.0
 """How long a client may take to send its body."""
@@ -48,11 +131,8 @@ class Exchange:
         self.scope = scope
         self.method: str = scope["method"]
         self.path: str = scope["path"]
-        self.headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers") or []
-        }
-        raw: bytes = scope.get("query_string") or b""
-        self.query = {name: values[-1] for name, values in parse_qs(raw.decode("latin-1")).items()}
+        self.headers = headers_of(scope)
+        self.query = query_of(scope)
         self._receive = receive
         self._send = send
         self._stopped = asyncio.Event()
@@ -64,21 +144,29 @@ class Exchange:
         Raises ``ClientGone`` and ``VoiceAppError``: ``body_too_large``, ``body_too_slow``, ``invalid_json``,
         ``server_stopping``.
         """
+        read = await self.read_body(max_bytes, _read)
+        if not isinstance(read, dict):
+            raise VoiceAppError("The body is no JSON object.", code="invalid_json")
+        return read
+
+    async def read_body(self, max_bytes: int, read: Callable[[bytes], Any]) -> Any:
+        """Return what ``read`` makes of the body, in a thread where that takes its time.
+
+        Raises ``VoiceAppError`` (``body_too_large``, ``body_too_slow``), ``ClientGone``, and what ``read``
+        raises.
+        """
         length = self.headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > max_bytes):
             raise _too_large(max_bytes)
         try:
             async with asyncio.timeout(BODY_S):
-                whole = await self._unless_stopped(self._read_body(max_bytes))
+                whole = await self._unless_stopped(self._whole_body(max_bytes))
         except TimeoutError:
             raise VoiceAppError(f"The body took longer than {BODY_S:g} s.", code="body_too_slow") from None
         # A megabyte takes some milliseconds, in which others' audio would wait.
-        read = await asyncio.to_thread(_read, whole) if len(whole) > 64 * 1024 else _read(whole)
-        if not isinstance(read, dict):
-            raise VoiceAppError("The body is no JSON object.", code="invalid_json")
-        return read
+        return await asyncio.to_thread(read, whole) if len(whole) > 64 * 1024 else read(whole)
 
-    async def _read_body(self, max_bytes: int) -> bytes:
+    async def _whole_body(self, max_bytes: int) -> bytes:
         parts: list[bytes] = []
         size = 0
         while True:
@@ -99,6 +187,11 @@ class Exchange:
         given = [("content-length", str(len(data))), *headers]
         await self._start(status, "application/json", given)
         await self._send({"type": "http.response.body", "body": data})
+
+    async def refuse(self, error: VoiceAppError) -> None:
+        """Answer with ``{"detail", "code"}`` and the status that goes with the code."""
+        body = {"detail": error.message, "code": error.code}
+        await self.answer(status_of(error), body, refusal_headers(error))
 
     async def stream(
         self, parts: AsyncGenerator[bytes], headers: Headers = (), *, farewell: bytes = b""

@@ -58,6 +58,9 @@ class Items:
         """Take a finished item; one whose transcript is still due is kept once that has come."""
         item = self.note(raw, previous, now)
         item.ended_ms = int(now)
+        if not raw.get("status"):
+            # Outputs of tools have none; what is done is complete.
+            item.status = "completed"
         if item.transcript_status == "pending":
             self.transcripts_due.setdefault(item.item_id, now + TRANSCRIPT_TIMEOUT_MS)
             return []

@@ -1,8 +1,7 @@
 """Which Realtime client events a page may send; pure.
 
 The page belongs to the person who talks: it may speak, type, ask for an answer and stop one, and allow or
-refuse a tool's call. Instructions,
-tools, voices and other people's messages are the operator's.
+refuse a tool's call. Instructions, tools, voices and other people's messages are the operator's.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from voiceapp.gateway.host_socket import model_host_socket
 from voiceapp.gateway.http import GENERATE, STREAM, generate
 from voiceapp.nnrp.consumer import PATH as NNRP_PATH
 from voiceapp.nnrp.consumer import nnrp_socket
+from voiceapp.nnrp.events_http import PATH as EVENTS_PATH
+from voiceapp.nnrp.events_http import events
 from voiceapp.relay.consumer import voice_socket
 
 App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
@@ -28,6 +30,8 @@ def program(path: str) -> App | None:
     """Return what serves an HTTP address for programs; the rest is Django's."""
     if path in (GENERATE, STREAM):
         return generate
+    if path == EVENTS_PATH:
+        return events
     return chat_completions if PATHS.fullmatch(path) else None
 
 

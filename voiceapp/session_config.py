@@ -185,7 +185,7 @@ def lost_response(response_id: str) -> Object:
 
 
 _INCOMPLETE = {
-    "max_output_tokens": ("response_cut_short", "The answer reached its longest length.", "warning"),
+    "max_output_tokens": ("response_cut_short", "The answer reached its longest length.", "info"),
     "content_filter": ("response_filtered", "The service's content filter stopped the answer.", "warning"),
 }
 _BUSY = "The service is asked too much at the moment. Wait a little, then go on."
@@ -206,5 +206,6 @@ def response_notice(response: Object) -> tuple[str, str, str] | None:
     if response.get("status") == "failed":
         error = details.get("error") or {}
         code = str(error.get("code") or error.get("type") or "unknown")
-        return "response_failed", _FAILED.get(code, f"The service could not answer ({code})."), "error"
+        told = _FAILED.get(code, f"The service could not answer ({code}). Ask again.")
+        return "response_failed", told, "error"
     return None

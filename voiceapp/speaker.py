@@ -107,9 +107,10 @@ class Speaker:
         settled = [action for track in list(self.playback.settling) for action in self._settle(track, now)]
         return [action for action in settled if not isinstance(action, SendUpstream | SendBrowser)]
 
-    def deadlines(self) -> list[float]:
-        """Return when cuts are due to be settled."""
-        return [track.settle_at_ms for track in self.playback.settling if track.settle_at_ms is not None]
+    def let_play(self) -> None:
+        """The page has all that was sent and plays it to its end, though nobody will hear of it here."""
+        for track in self.playback.tracks.values():
+            track.drained |= track.complete
 
     def _settle(self, track: Track, now: float) -> list[Action]:
         cut_ms = self.playback.settle(track, now)

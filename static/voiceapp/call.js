@@ -7,13 +7,14 @@ import { FRAME_MS, formatName, silentFrame } from './audio/pcm.js';
 import { Player } from './audio/player.js';
 import { HoldGate } from './hold.js';
 import { initialState, reduce } from './realtime/conversation.js';
-import { approvalAnswer, closeInWords, typedMessage } from './realtime/events.js';
+import { approvalAnswer, closeInWords, startFields, typedMessage } from './realtime/events.js';
 import { RealtimeSocket } from './realtime/socket.js';
 
 /** @typedef {import('./realtime/conversation.js').State} State */
 /** @typedef {import('./realtime/events.js').ServerEvent} ServerEvent */
 /** @typedef {import('./realtime/events.js').ClientEvent} ClientEvent */
 /** @typedef {import('./realtime/events.js').Assistant} Assistant */
+/** @typedef {import('./realtime/events.js').StartOptions} StartOptions */
 
 /** Without a transcript by then the user's words are shown as not transcribed. */
 const TRANSCRIPT_LATE_MS = 15_000;
@@ -21,8 +22,6 @@ const TRANSCRIPT_LATE_MS = 15_000;
 const MUTED_TAIL_FRAMES = 75;
 /** A turn without any answer stops being "thinking" after this. */
 const ANSWER_LATE_MS = 20_000;
-
-/** @typedef {{voice?: string, continues?: string}} StartOptions another voice; the session to go on from */
 
 export class Call {
   /**
@@ -51,9 +50,7 @@ export class Call {
     this.awaitTimer = 0;
     /** Silence that the service waits for before a turn is over; null where it decides otherwise. @type {number | null} */
     this.silenceMs = null;
-    /** What the server said about the end. */
     this.lastWords = '';
-    this.continuing = false;
     /** The session that ends is followed by another at once: its end is no news. */
     this.moving = false;
   }
@@ -71,7 +68,6 @@ export class Call {
    */
   start(assistant, withMicrophone, options = {}) {
     if (this.active) return;
-    this.continuing = Boolean(options.continues);
     this.inputFormat = formatName(assistant.input_format);
     this.clock = new CaptureClock();
     this.gate = new HoldGate();
@@ -214,20 +210,14 @@ export class Call {
    * @param {Assistant} assistant
    * @param {StartOptions} options
    */
-  #openSocket(assistant, { voice, continues }) {
-    const start = {
-      assistant: assistant.slug,
-      ...(voice ? { voice } : {}),
-      ...(continues ? { continue: continues } : {}),
-      audio: { input: assistant.input_format, output: assistant.output_format },
-    };
-    this.socket = new RealtimeSocket({ url: this.socketUrl, start }, {
+  #openSocket(assistant, options) {
+    this.socket = new RealtimeSocket({ url: this.socketUrl, start: startFields(assistant, options) }, {
       onState: (state) => {
         if (state === 'reconnecting') this.dispatch({ type: 'local.socket', phase: 'reconnecting' });
       },
       onEvent: (event) => this.#receive(event),
       onAudio: (index, bytes) => this.player?.push(index, bytes),
-      onOver: (code, reason) => this.#over(code, reason),
+      onOver: (code, reason) => this.#over(code, reason, Boolean(options.continues)),
       onDropped: () => this.#note('speech_dropped', 'The line is too slow: part of what you said was lost.', 'warning'),
     });
     this.socket.open();
@@ -380,8 +370,9 @@ export class Call {
   /**
    * @param {number} code
    * @param {string} reason
+   * @param {boolean} continuing
    */
-  #over(code, reason) {
+  #over(code, reason, continuing) {
     const sentence = this.lastWords || (/\s/.test(reason) ? reason : '');
     const began = this.socket?.sessionId !== '';
     this.socket = null;
@@ -394,8 +385,7 @@ export class Call {
     this.level = 0;
     clearTimeout(this.awaitTimer);
     if (this.moving) return;
-    const ending = closeInWords(code, sentence, began, this.continuing);
-    this.dispatch({ type: 'local.over', failed: code !== 4000, ending });
+    this.dispatch({ type: 'local.over', failed: code !== 4000, ending: closeInWords(code, sentence, began, continuing) });
   }
 
   /**

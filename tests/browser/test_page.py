@@ -351,3 +351,37 @@ def test_a_past_conversation_is_continued_with_the_first_press(
         expect(page.locator("#status-word")).to_have_text("That cannot be continued")
         page.click("#talk")
         assert "continue" not in server.link(1).start
+
+
+def test_limits_are_unknown_until_the_service_tells_them(
+    playwright: Playwright, server: ScriptedServer
+) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        expect(page.locator("#usage")).to_be_hidden()
+        link = steps.start(page, server)
+        page.click("#usage summary")
+        expect(page.locator("#requests-left")).to_have_text("unknown")
+        expect(page.locator("#tokens-left")).to_have_text("unknown")
+        limits = [{"name": "tokens", "limit": 40000, "remaining": 0, "reset_seconds": 9}]
+        link.send({"type": "rate_limits.updated", "rate_limits": limits})
+        expect(page.locator("#tokens-left")).to_have_text("0 of 40,000")
+        expect(page.locator("#requests-left")).to_have_text("unknown")
+
+
+def test_a_call_that_is_handed_over_shows_who_speaks(playwright: Playwright) -> None:
+    server = ScriptedServer(CHOIR)
+    try:
+        with open_page(playwright, server.url, flags=FAKE) as page:
+            link = steps.start(page, server)
+            steps.user(link, "u1", None)
+            steps.answer(link, "a1", "u1", "I will put you through.", 0.2)
+            told = {"slug": "bob", "name": "Bob"}
+            detection = {"type": "server_vad"}
+            link.send({"type": "session.assistant", "assistant": told, "turn_detection": detection})
+            expect(page.locator("#assistant")).to_have_value("bob")
+            expect(page.locator("#voice-picker")).to_be_hidden()
+            link.send(steps.message("a2", "assistant", "a1", [{"type": "output_text", "text": "Bob here."}]))
+            expect(page.locator(".line.assistant .who")).to_have_text(["Guide", "Bob"])
+            expect(page.locator(".notice")).to_have_count(0)
+    finally:
+        server.close()

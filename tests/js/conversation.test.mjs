@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { leftOf } from '../../static/voiceapp/ui/words.js';
 import { test } from 'node:test';
 
 import { initialState, reduce, status } from '../../static/voiceapp/realtime/conversation.js';
@@ -155,13 +156,12 @@ test('create_response: false waits for no answer; an empty transcript ends the w
   assert.equal(status(run([transcribed('u1', ' ')], phantom)), 'listening');
 });
 
-test('each way for an answer to end badly has a notice of its own; a cancelled one has none', () => {
-  const codes = (...details) => live(...details.map(([state, status_details]) =>
-    ({ type: 'response.done', response: { id: 'r', status: state, status_details } }))).notices.map((notice) => notice.code);
-  assert.deepEqual(codes(['failed', { error: { code: 'inference_rate_limit_exceeded' } }], ['incomplete', { reason: 'content_filter' }],
-    ['incomplete', { reason: 'max_output_tokens' }]), ['rate_limited', 'content_filter', 'max_output_tokens']);
-  assert.deepEqual(codes(['failed', null]), ['response_failed']);
-  assert.deepEqual(codes(['cancelled', { reason: 'turn_detected' }]), []);
+test('an answer that ends badly has one notice, which the relay words', () => {
+  const response = { id: 'r', status: 'failed', status_details: { error: { code: 'rate_limit_exceeded' } } };
+  const notice = { type: 'notice', code: 'response_failed', message: 'Wait a little.', level: 'error' };
+  const over = live({ type: 'response.created', response }, { type: 'response.done', response }, notice);
+  assert.deepEqual(over.notices.map(({ code, message }) => [code, message]), [['response_failed', 'Wait a little.']]);
+  assert.equal(status(over), 'listening');
 });
 
 test('races that the relay settles are no news; other errors are', () => {
@@ -242,4 +242,14 @@ test('an offer stands until it is taken back or the session is over', () => {
   assert.deepEqual(offered.offer, offer);
   assert.equal(run([{ type: 'local.offer', offer: null }], offered).offer, null);
   assert.equal(run([{ type: 'local.over', failed: false, ending: { title: 'E', detail: '', again: true } }], offered).offer, null);
+});
+
+test('what the service never told of its limits is unknown, not nothing', () => {
+  const quiet = live();
+  assert.deepEqual([leftOf(quiet.limits.requests), leftOf(quiet.limits.tokens)], ['unknown', 'unknown']);
+  const told = live({ type: 'rate_limits.updated', rate_limits: [
+    { name: 'tokens', limit: 40000, remaining: 39120, reset_seconds: 1 }, { name: 'odd' }, null] });
+  assert.deepEqual([leftOf(told.limits.requests), leftOf(told.limits.tokens)], ['unknown', '39,120 of 40,000']);
+  const used = run([{ type: 'rate_limits.updated', rate_limits: [{ name: 'requests', remaining: 0 }] }], told);
+  assert.deepEqual([leftOf(used.limits.requests), leftOf(used.limits.tokens)], ['0', '39,120 of 40,000']);
 });

@@ -291,3 +291,17 @@ test('a line that is too slow keeps frames back instead of piling them up', () =
   world.socket.sendFrame(Uint8Array.of(2));
   assert.deepEqual(world.wire.sent.slice(1), [Uint8Array.of(1), Uint8Array.of(2)]);
 });
+
+test('the page speaks often enough for a proxy that closes idle connections after a minute', () => {
+  assert.ok(PING_MS <= 30_000);
+  const world = new World();
+  world.ready();
+  const before = world.wire.sent.length;
+  for (let second = 0; second < 60; second += 1) {
+    world.pass(1000);
+    // Answered, as a server does.
+    world.down({ type: 'pong' });
+  }
+  assert.ok(world.wire.sent.length - before >= 60_000 / 30_000);
+  assert.equal(world.sockets.length, 1);
+});

@@ -16,9 +16,9 @@ from django.conf import settings
 
 from voiceapp.engine import credentials
 from voiceapp.errors import TextEngineError, VoiceAppError
-from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
+from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send, refusal_headers, status_of
 from voiceapp.records import tokens
-from voiceapp.records.tokens import QuotaExceeded, TokenHolder
+from voiceapp.records.tokens import TokenHolder
 from voiceapp.text import providers, sse
 from voiceapp.text.chat_result import Collector
 from voiceapp.text.completions import Completions
@@ -28,24 +28,6 @@ Object = dict[str, Any]
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 PATHS: Final = re.compile(r"/openai/(?:v1|deployments/(?P<deployment>[^/]+))/chat/completions/?")
 
-_STATUS: Final = {
-    "invalid_api_key": 401,
-    "missing_api_key": 401,
-    "method_not_allowed": 405,
-    "body_too_slow": 408,
-    "server_stopping": 503,
-    "body_too_large": 413,
-    "text_engine_not_found": 404,
-    "rate_limit_exceeded": 429,
-    "quota_requests": 429,
-    "quota_concurrent": 429,
-    "quota_tokens": 429,
-    "text_engine_timeout": 504,
-    "text_engine_error": 502,
-    "text_engine_refused": 502,
-    "text_engine_unreachable": 502,
-    "model_host_absent": 503,
-}
 # Azure tells first how it judged the prompt; clients must survive a chunk without choices.
 _FILTERED: Final[Object] = {
     "id": "", "object": "", "created": 0, "model": "", "choices": [],
@@ -61,10 +43,7 @@ async def chat_completions(scope: Object, receive: Receive, send: Send) -> None:
     except ClientGone:
         return
     except VoiceAppError as error:
-        headers = []
-        if isinstance(error, QuotaExceeded):
-            headers.append(("retry-after", str(max(1, round(error.retry_after_s)))))
-        await exchange.answer(_STATUS.get(error.code, 400), _told(error), headers)
+        await exchange.answer(status_of(error), _told(error), refusal_headers(error))
 
 
 async def _answer(exchange: Exchange) -> None:
@@ -96,8 +75,9 @@ async def _authorised(exchange: Exchange) -> TokenHolder | None:
     given = credentials.offered(exchange.headers, exchange.query)
     if credentials.holds_key(given):
         return None
-    for token in given:
-        holder = await tokens.holder_of({"headers": [(b"authorization", f"Bearer {token}".encode())]})
+    for token in (*given, exchange.query.get("token", "")):
+        # Clients made for Azure give a token where they would give a key.
+        holder = await tokens.holder_with(token)
         if holder is not None:
             return holder
     raise VoiceAppError(credentials.ADVICE, code="invalid_api_key" if given else "missing_api_key")
@@ -197,7 +177,7 @@ async def _charge(holder: TokenHolder | None, collector: Collector, body: Object
 
 
 def _told(error: VoiceAppError) -> Object:
-    status = _STATUS.get(error.code, 400)
+    status = status_of(error)
     kind = (
         "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"
     )

@@ -38,7 +38,7 @@ from voiceapp.text.provider import TextProvider
 from voiceapp.tools.mcp_asking import CallMcpTool, ListMcpTools
 from voiceapp.tools.mcp_client import McpClient
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Receive = Callable[[], Awaitable[Any]]
 SendMessage = Callable[[Any], Awaitable[None]]
@@ -124,7 +124,7 @@ class Connection:
         except* (_Ended, Dropped):
             pass
         except* Exception:
-            log.exception("An engine session failed")
+            logger.exception("An engine session failed")
             await self._close_quietly()
         finally:
             self._end_idle()
@@ -133,7 +133,7 @@ class Connection:
         try:
             await self._send({"type": "websocket.close", "code": _INTERNAL_ERROR})
         except Exception:
-            log.debug("The client was gone before its session could be closed")
+            logger.debug("The client was gone before its session could be closed")
 
     # -- in ---------------------------------------------------------------------------------------------
 

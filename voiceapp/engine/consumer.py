@@ -6,12 +6,10 @@ thread for each.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import parse_qs
 
 from django.conf import settings
 
@@ -20,10 +18,11 @@ from voiceapp.engine import credentials, models, thinking
 from voiceapp.engine.connection import Connection
 from voiceapp.engine.faults import FaultScript, FaultScriptError
 from voiceapp.engine.session_config import Kind
+from voiceapp.http_exchange import can_refuse_by_http, headers_of, query_of, refuse_upgrade
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.tools.mcp_client import McpClient
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 GA_PATH: Final = "/openai/v1/realtime"
 PREVIEW_PATH: Final = "/openai/realtime"
@@ -58,19 +57,19 @@ async def realtime_socket(
 ) -> None:
     """Serve one WebSocket of a Realtime client."""
     await receive()
-    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-    query = {name: values[-1] for name, values in parse_qs(scope["query_string"].decode("latin-1")).items()}
+    headers, query = headers_of(scope), query_of(scope)
     # Only what a log line can hold: the id comes from outside.
     request_id = headers.get("x-ms-client-request-id", "")[:64]
     try:
         wish = _read_wish(scope["path"], query, await _admit(headers, query, scope))
         faults = _read_faults(query)
     except _Refusal as refusal:
-        log.info("Engine: refused with %d %s (request %r)", refusal.status, refusal.code, request_id)
-        await _refuse(scope, send, refusal)
+        logger.info("Engine: refused with %d %s (request %r)", refusal.status, refusal.code, request_id)
+        body = {"error": {"code": refusal.code, "message": refusal.message}}
+        await refuse_upgrade(scope, send, refusal.status, body, close_code=_REFUSED, reason=refusal.code)
         return
     models.start()
-    log.info("Engine: %s session for model %r (request %r)", wish.dialect.value, wish.model, request_id)
+    logger.info("Engine: %s session for model %r (request %r)", wish.dialect.value, wish.model, request_id)
     offered = scope.get("subprotocols", ())
     accept: dict[str, Any] = {"type": "websocket.accept"}
     if "realtime" in offered:
@@ -86,7 +85,7 @@ async def realtime_socket(
         preset=wish.preset,
         faults=faults,
         mcp=McpClient(private_allowed=settings.VOICE.engine_mcp_private),
-        may_close_1001=_speaks_http(scope),
+        may_close_1001=can_refuse_by_http(scope),
     )
     await connection.run()
 
@@ -152,24 +151,3 @@ def _model(query: dict[str, str], parameter: str, kind: Kind) -> str:
     if kind == "transcription":
         return _RECOGNISER
     raise _Refusal(400, f"missing_{parameter}", f"Name the {parameter}: &{parameter}=NAME.")
-
-
-def _speaks_http(scope: dict[str, Any]) -> bool:
-    """Whether the server lets an application answer an upgrade by HTTP; Daphne does not."""
-    return "websocket.http.response" in (scope.get("extensions") or {})
-
-
-async def _refuse(scope: dict[str, Any], send: Callable[[Any], Awaitable[None]], refusal: _Refusal) -> None:
-    """Refuse the upgrade with a status and a JSON body, or by closing where the server can do no better."""
-    if not _speaks_http(scope):
-        await send({"type": "websocket.close", "code": _REFUSED, "reason": refusal.code})
-        return
-    body = json.dumps({"error": {"code": refusal.code, "message": refusal.message}}).encode()
-    await send(
-        {
-            "type": "websocket.http.response.start",
-            "status": refusal.status,
-            "headers": [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())],
-        }
-    )
-    await send({"type": "websocket.http.response.body", "body": body})

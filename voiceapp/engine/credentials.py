@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.conf import settings
 
 from voiceapp.engine.client_secrets import PREFIX, ClientSecrets
+from voiceapp.http_exchange import bearer_token
 
 # Browsers cannot set headers; the SDKs for them put the key among the subprotocols.
 _SUBPROTOCOL: Final = "openai-insecure-api-key."
@@ -31,10 +32,7 @@ def offered(
     headers: Mapping[str, str], query: Mapping[str, str], subprotocols: Iterable[str] = ()
 ) -> list[str]:
     """Return every credential of a request; header names are in lower case."""
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    given = [headers.get("api-key", ""), query.get("api-key", "")]
-    if scheme.lower() == "bearer":
-        given.append(bearer.strip())
+    given = [headers.get("api-key", ""), query.get("api-key", ""), bearer_token(headers)]
     given += [name.removeprefix(_SUBPROTOCOL) for name in subprotocols if name.startswith(_SUBPROTOCOL)]
     return [one for one in given if one]
 

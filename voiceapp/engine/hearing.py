@@ -31,7 +31,7 @@ from voiceapp.engine.turns import (
 )
 from voiceapp.engine.utterance import Utterance
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Order = Hear | Listen | ForgetTurn | Transcribe | TranscribeAudio
 
@@ -250,7 +250,7 @@ class Hearing:
             text = await utterance.partial(end_ms)
         except Exception:
             # The final recognition will tell whether the words are lost.
-            log.exception("Recognition of a partial failed")
+            logger.exception("Recognition of a partial failed")
             return
         if self._open is utterance:
             piece = utterance.captions.feed(text, eager=end_ms - self._speech_ms >= _EAGER_MS)
@@ -271,7 +271,7 @@ class Hearing:
             text = await utterance.words(end_ms, Priority.SPECULATIVE)
         except Exception:
             # The end of the turn tries once more and tells the client if that fails, too.
-            log.exception("Recognition ahead of the end of a turn failed")
+            logger.exception("Recognition ahead of the end of a turn failed")
             return None
         if self._speculation is not None and self._speculation.utterance is utterance:
             self._prepare(text)
@@ -343,6 +343,6 @@ class Hearing:
         return await Utterance(self._models, ear, 0).words(ear.end_ms, Priority.FINAL)
 
     def _failed(self, item_id: str) -> None:
-        log.exception("Recognition failed")
+        logger.exception("Recognition failed")
         message = f"Input transcription failed for item '{item_id}'."
         self._perform(self._session.transcript_failed(item_id, "transcription_failed", message))

@@ -22,7 +22,7 @@ from voiceapp.engine.recognise import RATE_HZ, Recogniser
 from voiceapp.engine.speak import HibariVoice, Voice
 from voiceapp.engine.weights import ModelError
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,10 @@ def _load(future: Future[Models]) -> None:
     try:
         models = load()
     except ModelError as error:
-        log.error("The voice models cannot be used: %s", error)
+        logger.error("The voice models cannot be used: %s", error)
         future.set_exception(error)
     except Exception as error:
-        log.exception("The voice models cannot be loaded")
+        logger.exception("The voice models cannot be loaded")
         future.set_exception(ModelError(f"The voice models cannot be loaded ({type(error).__name__})."))
     else:
         future.set_result(models)

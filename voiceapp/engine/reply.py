@@ -22,7 +22,7 @@ from voiceapp.errors import VoiceAppError
 from voiceapp.text.provider import Finished, ReplyRequest, TextDelta, TextProvider
 from voiceapp.text.sentences import SentenceSplitter
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _FIRST_CHUNKS_MS: Final = (100, 150)
 _CHUNK_MS: Final = 250
@@ -61,7 +61,7 @@ class ReplyWork:
             assert isinstance(error, VoiceAppError)
             self._end = Failed(error.code, error.message)
         except* Exception:
-            log.exception("A reply failed")
+            logger.exception("A reply failed")
             self._end = Failed("server_error", "The reply could not be made.")
         await self._facts.put(None)
         await self._speeches.put(None)

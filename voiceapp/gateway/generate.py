@@ -30,8 +30,7 @@ class Generation:
     @property
     def cost_usd(self) -> float:
         """What it cost by the prices in the settings."""
-        price_in, price_out = self._config.text_price_in, self._config.text_price_out
-        return round((self.spent.tokens_in * price_in + self.spent.tokens_out * price_out) / 1_000_000, 6)
+        return self._config.cost_usd(self.spent.tokens_in, self.spent.tokens_out)
 
     async def whole(self) -> GenerateResponse:
         """Return the answer; raise ``TextEngineError``."""

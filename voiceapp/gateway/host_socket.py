@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from typing import Any, Final
-from urllib.parse import parse_qs
 
 from voiceapp.errors import TextEngineError
-from voiceapp.http_exchange import Receive, Send
+from voiceapp.http_exchange import Receive, Send, query_of, refuse_upgrade
 from voiceapp.records import tokens
 from voiceapp.text import model_host
 from voiceapp.text.host_link import HostLink
@@ -31,7 +30,8 @@ async def model_host_socket(scope: Object, receive: Receive, send: Send) -> None
         return
     holder = await tokens.holder_of(scope)
     if holder is None:
-        await _refuse(scope, send)
+        body = {"detail": "Give an API token: Authorization: Bearer va_…", "code": "not_authorized"}
+        await refuse_upgrade(scope, send, 401, body, close_code=NOT_AUTHORIZED, reason="not_authorized")
         return
     await send({"type": "websocket.accept"})
     sending = asyncio.Lock()
@@ -44,8 +44,7 @@ async def model_host_socket(scope: Object, receive: Receive, send: Send) -> None
             # The reader of the socket hears of it as well.
             return
 
-    query = parse_qs((scope.get("query_string") or b"").decode("latin-1"))
-    link = HostLink(send_text, query.get("thread", [""])[-1])
+    link = HostLink(send_text, query_of(scope).get("thread", ""))
     try:
         model_host.connect(holder.user_id, link)
     except TextEngineError as error:
@@ -93,13 +92,3 @@ async def _read(receive: Receive, link: HostLink) -> tuple[int, str]:
             await link.receive(text)
         except TimeoutError:
             return SLOW, "slow_model_host"
-
-
-async def _refuse(scope: Object, send: Send) -> None:
-    if "websocket.http.response" not in (scope.get("extensions") or {}):
-        await send({"type": "websocket.close", "code": NOT_AUTHORIZED, "reason": "not_authorized"})
-        return
-    body = b'{"detail": "Give an API token: Authorization: Bearer va_...", "code": "not_authorized"}'
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "websocket.http.response.start", "status": 401, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": body})

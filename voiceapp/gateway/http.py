@@ -14,30 +14,13 @@ from voiceapp.gateway import contract
 from voiceapp.gateway.generate import Generation
 from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
 from voiceapp.records import tokens
-from voiceapp.records.tokens import QuotaExceeded, TokenHolder
+from voiceapp.records.tokens import TokenHolder
 from voiceapp.text import providers, sse, structured
 
 Object = dict[str, Any]
 
 GENERATE, STREAM = "/v1/generate", "/v1/generate/stream"
 MAX_BODY_BYTES: Final = 2 * 1024 * 1024
-
-_STATUS: Final = {
-    "not_authorized": 401,
-    "method_not_allowed": 405,
-    "body_too_slow": 408,
-    "server_stopping": 503,
-    "body_too_large": 413,
-    "rate_limit_exceeded": 429,
-    "quota_requests": 429,
-    "quota_concurrent": 429,
-    "quota_tokens": 429,
-    "structured_output_failed": 502,
-    "text_engine_error": 502,
-    "text_engine_refused": 502,
-    "text_engine_unreachable": 502,
-    "text_engine_timeout": 504,
-}
 
 
 async def generate(scope: Object, receive: Receive, send: Send) -> None:
@@ -48,13 +31,7 @@ async def generate(scope: Object, receive: Receive, send: Send) -> None:
     except ClientGone:
         return
     except VoiceAppError as error:
-        headers = []
-        if isinstance(error, QuotaExceeded):
-            headers.append(("retry-after", str(max(1, round(error.retry_after_s)))))
-        elif error.code == "not_authorized":
-            headers.append(("www-authenticate", "Bearer"))
-        body = {"detail": error.message, "code": error.code}
-        await exchange.answer(_STATUS.get(error.code, 400), body, headers)
+        await exchange.refuse(error)
 
 
 async def _answer(exchange: Exchange) -> None:
@@ -101,9 +78,5 @@ async def _frames(generation: Generation, holder: TokenHolder) -> AsyncGenerator
 
 
 async def _charge(generation: Generation, holder: TokenHolder) -> None:
-    await tokens.charge(
-        holder,
-        tokens_in=generation.spent.tokens_in,
-        tokens_out=generation.spent.tokens_out,
-        cost_usd=generation.cost_usd,
-    )
+    spent = generation.spent
+    await tokens.charge(holder, tokens_in=spent.tokens_in, tokens_out=spent.tokens_out)

@@ -7,10 +7,9 @@ performs: one task reads, one writes, and one works on each operation.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -18,6 +17,8 @@ from django.conf import settings
 from django.dispatch import receiver
 
 from voiceapp.errors import TextEngineError
+from voiceapp.http_exchange import Receive, refuse_upgrade
+from voiceapp.http_exchange import Send as SendMessage
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
 from voiceapp.nnrp.layouts import ErrorCode, WireError
 from voiceapp.nnrp.operations import (
@@ -43,8 +44,6 @@ from voiceapp.text.completions import Completions
 logger = logging.getLogger(__name__)
 
 Message = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-SendMessage = Callable[[Message], Awaitable[None]]
 
 PATH: Final = "/nnrp"
 MAX_CONNECTIONS: Final = 500
@@ -78,9 +77,7 @@ class TokenBacking:
 
     async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
         """See ``Backing``."""
-        voice = settings.VOICE
-        cost_usd = (tokens_in * voice.text_price_in + tokens_out * voice.text_price_out) / 1_000_000
-        await tokens.charge(holder, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=round(cost_usd, 6))
+        await tokens.charge(holder, tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 class NnrpApp:
@@ -135,21 +132,13 @@ class NnrpApp:
 
 
 async def _refuse(scope: Message, send: SendMessage, status: int, close_code: int, code: str) -> None:
-    """Refuse the upgrade with an HTTP status, or by closing where the server can do no better."""
-    if "websocket.http.response" not in (scope.get("extensions") or {}):
-        await send({"type": "websocket.close", "code": close_code, "reason": code})
-        return
     text = {
         401: "Give an API token: Authorization: Bearer va_… or ?token=va_…",
         429: f"A token may hold {MAX_TOKEN_CONNECTIONS} connections at once.",
         503: "The server has too many connections, or is stopping.",
     }[status]
-    body = json.dumps({"error": {"code": code, "message": text}}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": body})
+    body = {"error": {"code": code, "message": text}}
+    await refuse_upgrade(scope, send, status, body, close_code=close_code, reason=code)
 
 
 class _Connection:
@@ -272,7 +261,12 @@ class _Connection:
                 self._perform(self._machine.fault(error))
                 return
             work = self._work[operation] = Work(
-                operation, self._backing, holder, lambda event: self._tell(operation, event)
+                operation.request,
+                self._backing,
+                holder,
+                lambda event: self._tell(operation, event),
+                name=f"{operation.header.session_id}_{operation.operation_id}",
+                deadline=lambda: operation.deadline_unix_ms,
             )
             began = asyncio.get_running_loop().time()
             status, event = await work.run()

@@ -108,10 +108,19 @@ def read_submit(metadata: FrameSubmit, body: bytes) -> Request:
 
 def read_envelope(payload: bytes) -> Request:
     """Return the request that ``payload`` is, UTF-8 JSON; raise ``ProfileError``."""
+    return read_fields(read_json(payload))
+
+
+def read_json(payload: bytes) -> Any:
+    """Return what ``payload`` says; raise ``ProfileError`` where it is no JSON in UTF-8."""
     try:
-        fields = msgspec.json.decode(payload)
+        return msgspec.json.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise _invalid("The payload must be JSON in UTF-8.") from None
+
+
+def read_fields(fields: Any) -> Request:
+    """Return the request that a JSON value is; raise ``ProfileError``."""
     if not isinstance(fields, dict) or _too_complex(fields):
         raise _invalid(
             f"The payload must be a JSON object, nested {MAX_DEPTH} deep, with {MAX_CONTAINERS} objects and "

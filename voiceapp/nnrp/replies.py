@@ -13,6 +13,7 @@ from voiceapp.protocol import tool_calls
 from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_call_assembler import ToolCallAssembler
 from voiceapp.protocol.tool_calls import AnyToolCallEvent, ToolCallCompleted, ToolCallFault
+from voiceapp.text.chat_result import Collector
 
 MAX_REPLY_CHARS: Final = MAX_BODY_BYTES // 8
 """Longest text of a reply: its last event holds all of it, and JSON may take six bytes for a character."""
@@ -24,6 +25,7 @@ class _Delta(msgspec.Struct):
 
 
 class _Choice(msgspec.Struct):
+    index: int | None = None
     delta: _Delta | None = None
     finish_reason: str | None = None
 
@@ -34,23 +36,24 @@ class _Chunk(msgspec.Struct):
 
 
 class Reply:
-    """One reply as it comes in; ``usage`` is what the service counted, or ``None`` so far.
+    """One reply as it comes in.
 
     Events of tool calls bring the chunk that they came from; of text only where ``with_chunks``.
     """
 
     def __init__(self, scope: str, *, with_usage: bool, with_chunks: bool = False) -> None:
-        self.usage: Object | None = None
+        self._collector = Collector()
         self._with_usage = with_usage
         self._with_chunks = with_chunks
         self._assembler = ToolCallAssembler(scope)
-        self._head: Object = {}
-        self._text: list[str] = []
-        self._refusal: list[str] = []
         self._chars = 0
         self._calls: list[Object] = []
-        self._reason: str | None = None
         self._begun = False
+
+    @property
+    def usage(self) -> Object | None:
+        """What the service counted, ``None`` so far; of one that counts in every chunk the last count."""
+        return self._collector.usage
 
     def feed(self, chunk: Object) -> list[Object]:
         """Return the events that a chunk makes; raise ``RemoteProtocolError`` where it breaks the rules."""
@@ -58,22 +61,15 @@ class Reply:
             read = msgspec.convert(chunk, _Chunk)
         except msgspec.ValidationError as error:
             raise RemoteProtocolError(f"Not a chat chunk: {error}", code="invalid_chunk") from None
-        if not self._head:
-            self._head = {
-                name: chunk[name]
-                for name in ("id", "created", "model", "system_fingerprint", "service_tier")
-                if chunk.get(name) is not None
-            }
-        events: list[Object] = []
-        for choice in read.choices or []:
-            self._begun = True
-            self._reason = choice.finish_reason or self._reason
-            if choice.delta is not None:
-                events += self._texts(choice.delta, chunk)
+        self._begun |= bool(read.choices)
+        events = [
+            event
+            for choice in read.choices or []
+            if choice.delta is not None
+            for event in self._texts(choice.delta, chunk)
+        ]
         events += self._tool_calls(self._assembler.feed(chunk))
-        if read.usage is not None:
-            # Some services count on in every chunk; the last count holds.
-            self.usage = read.usage
+        self._collector.feed(chunk)
         return events
 
     def finish(self) -> list[Object]:
@@ -95,28 +91,11 @@ class Reply:
 
     def body(self) -> Object:
         """Return the whole reply as a ``chat.completion``."""
-        message: Object = {"role": "assistant", "content": "".join(self._text) if self._text else None}
-        if self._refusal:
-            message["refusal"] = "".join(self._refusal)
-        if self._calls:
-            message["tool_calls"] = self._calls
-        reason = self._reason or ("tool_calls" if self._calls else "stop")
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
-        body = {"id": "", "created": 0, "model": "", **self._head}
-        body |= {"object": "chat.completion", "choices": [choice]}
-        return body if self.usage is None else {**body, "usage": self.usage}
+        return self._collector.result(self._calls)
 
-    def counted(self) -> tuple[int, int]:
-        """Return (tokens in, tokens out) as the service counted them; 0 where it did not."""
-        usage = self.usage or {}
-        return int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
-
-    @property
-    def said(self) -> str:
-        """All text and arguments so far."""
-        return "".join(
-            [*self._text, *self._refusal, *(call["function"]["arguments"] for call in self._calls)]
-        )
+    def counted(self, body: Object) -> tuple[int, int]:
+        """Return (tokens in, tokens out), see ``Collector.counted``; 0 where nothing came back."""
+        return self._collector.counted(body) if self._begun or self.usage else (0, 0)
 
     def abort(self, fault: ToolCallFault) -> list[Object]:
         """The stream failed or was given up: return an error for each tool call that had started."""
@@ -124,11 +103,8 @@ class Reply:
 
     def _texts(self, delta: _Delta, chunk: Object) -> list[Object]:
         events = []
-        for text, kept in ((delta.content, self._text), (delta.refusal, self._refusal)):
-            if not text:
-                continue
+        for text in filter(None, (delta.content, delta.refusal)):
             self._grow(len(text))
-            kept.append(text)
             event = profile.text_event(self._assembler.text_index(), text)
             events.append({**event, "openai_chunk": chunk} if self._with_chunks else event)
         return events

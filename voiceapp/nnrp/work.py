@@ -12,14 +12,12 @@ from typing import Any, Final, Protocol
 from voiceapp.errors import LocalProtocolError, RemoteProtocolError, TextEngineError
 from voiceapp.nnrp import profile
 from voiceapp.nnrp.data_layouts import Status
-from voiceapp.nnrp.operations import Operation
-from voiceapp.nnrp.profile import ProfileError
+from voiceapp.nnrp.profile import ProfileError, Request
 from voiceapp.nnrp.replies import Reply
 from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import ToolCallFault
 from voiceapp.records.tokens import QuotaExceeded, TokenHolder
 from voiceapp.text.completions import Completions
-from voiceapp.text.provider import text_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +39,7 @@ Tell = Callable[[Object], Awaitable[None]]
 
 
 class Backing(Protocol):
-    """What stands behind ``/nnrp``: who may come in, who answers, and who pays."""
+    """What stands behind ``/nnrp`` and ``/v1/events``: who may come in, who answers, and who pays."""
 
     async def admit(self, scope: dict[str, Any]) -> TokenHolder | None:
         """Return whose token a connection brings."""
@@ -56,18 +54,29 @@ class Backing(Protocol):
 class Work:
     """One operation under way: ``run`` answers it, ``settle`` charges for it.
 
-    ``queue_ms`` is how long it waited for its turn.
+    ``name`` tells it from others in what is logged and in the ids of its tool calls' items; ``deadline`` says
+    which time of day it must be done by, in Unix milliseconds, 0 for none. ``queue_ms`` is how long it waited
+    for its turn.
     """
 
-    def __init__(self, operation: Operation, backing: Backing, holder: TokenHolder, tell: Tell) -> None:
-        self._operation = operation
-        self._request = operation.request
+    def __init__(
+        self,
+        request: Request,
+        backing: Backing,
+        holder: TokenHolder,
+        tell: Tell,
+        *,
+        name: str,
+        deadline: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._name = name
+        self._request = request
+        self._deadline = deadline
         self._backing = backing
         self._holder = holder
         self._tell = tell
-        scope = f"{operation.header.session_id}_{operation.operation_id}"
         self._reply = Reply(
-            scope, with_usage=self._request.usage_wanted, with_chunks=self._request.diagnostics
+            name, with_usage=self._request.usage_wanted, with_chunks=self._request.diagnostics
         )
         self._limit: asyncio.Timeout | None = None
         self._started = asyncio.get_running_loop().time()
@@ -88,10 +97,10 @@ class Work:
         except (RemoteProtocolError, TextEngineError, QuotaExceeded) as found:
             error = _explain(found)
         except LocalProtocolError:
-            logger.exception("operation %d: its reply broke the protocol", self._operation.operation_id)
+            logger.exception("operation %s: its reply broke the protocol", self._name)
             error = ProfileError("The reply could not be sent.", code="backend_error", kind="server_error")
         except Exception:
-            logger.exception("operation %d failed", self._operation.operation_id)
+            logger.exception("operation %s failed", self._name)
             error = ProfileError("The server failed.", code="backend_error", kind="server_error")
         await self._give_up(ToolCallFault(type=error.kind, code=error.code, message=error.message))
         return error.status, error.event
@@ -101,7 +110,7 @@ class Work:
         if self._limit is None or self._limit.expired():
             return
         asked = self._request.timeout_ms / 1000 or OPERATION_S
-        deadline = self._operation.deadline_unix_ms
+        deadline = self._deadline()
         left = deadline / 1000 - time.time() if deadline else asked
         now = asyncio.get_running_loop().time()
         self._limit.reschedule(min(self._started + asked, now + max(left, 0.0)))
@@ -110,13 +119,8 @@ class Work:
         """Let the token's holder pay for what was used, whatever became of the operation."""
         if not self._asked:
             return
-        tokens_in, tokens_out = self._reply.counted()
-        said = self._reply.said
         # A service that failed before it said anything is not paid for.
-        if said and not tokens_in and not tokens_out:
-            messages = self._request.body["messages"]
-            tokens_in = sum(text_tokens(str(message.get("content"))) for message in messages)
-            tokens_out = text_tokens(said)
+        tokens_in, tokens_out = self._reply.counted(self._request.body)
         await self._backing.charge(self._holder, tokens_in, tokens_out)
 
     async def _answer(self) -> tuple[Status, Object]:

@@ -16,12 +16,16 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
+from voiceapp.http_tools import MOST_HTTP_TOOLS, MOST_SETS
 from voiceapp.records import (
+    http_tool_admin,  # noqa: F401 - registers its page
     note_admin,  # noqa: F401 - registers its page
     token_admin,  # noqa: F401 - registers its pages
 )
 from voiceapp.records.clock import clock
+from voiceapp.records.http_tool_sets import HttpToolSet
 from voiceapp.records.inert import inert
+from voiceapp.records.json_field import JsonField
 from voiceapp.records.models import Assistant, Evaluation, Response, Session
 from voiceapp.records.transcript import lines
 from voiceapp.records.usage import totals
@@ -36,7 +40,7 @@ else:
 
 admin.site.site_header = "voiceapp"
 admin.site.site_title = "voiceapp"
-# Four tables need no second menu, and the list of sessions needs its room.
+# A few tables need no second menu, and the list of sessions needs its room.
 admin.site.enable_nav_sidebar = False
 admin.site.index_title = "Assistants, sessions, tokens and users"
 
@@ -50,38 +54,27 @@ CRITERIA = (
 """What the evaluator's form begins with."""
 
 
-class _JsonDecoder(json.JSONDecoder):
-    """Calls everything that cannot be read, or not be kept, a fault of the JSON."""
-
-    def decode(self, s: str, *args: Any) -> Any:
-        try:
-            value = super().decode(s, *args)
-            json.dumps(value, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as error:
-            # Numbers of thousands of digits, lone surrogates and deep nesting have errors of their own.
-            raise json.JSONDecodeError(type(error).__name__, s, 0) from None
-        return value
-
-
-class _JsonField(forms.JSONField):
-    """A field for JSON that answers whatever is typed with a sentence."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{**options, "decoder": _JsonDecoder})
-
-
 class _AssistantForm(_ModelForm):
     """Fields no larger than what goes into them."""
 
     class Meta:
         field_classes = {
-            field.name: _JsonField for field in Assistant._meta.fields if isinstance(field, JSONField)
+            field.name: JsonField for field in Assistant._meta.fields if isinstance(field, JSONField)
         }
         widgets = {
             name: forms.Textarea(attrs={"rows": rows, "cols": 90})
-            for name, rows in (("instructions", 10), ("tools", 1), ("mcp_servers", 4), ("turn_detection", 3),
+            for name, rows in (("instructions", 10), ("tools", 3), ("mcp_servers", 4), ("turn_detection", 3),
                                ("transcription", 1), ("voices", 1))
-        }  # fmt: skip
+        } | {"http_tools": forms.CheckboxSelectMultiple}  # fmt: skip
+
+    def clean_http_tools(self) -> QuerySet[HttpToolSet]:
+        """Refuse more tools than a service takes."""
+        chosen: QuerySet[HttpToolSet] = self.cleaned_data["http_tools"]
+        count = sum(tools.count() for tools in chosen)
+        if len(chosen) > MOST_SETS or count > MOST_HTTP_TOOLS:
+            told = f"An assistant may have {MOST_SETS} of these, with {MOST_HTTP_TOOLS} operations in all"
+            raise forms.ValidationError(f"{told}: these have {count}.")
+        return chosen
 
 
 @admin.register(Assistant)
@@ -105,6 +98,7 @@ class AssistantAdmin(_AssistantAdmin):
                     "voices",
                     "tools",
                     "mcp_servers",
+                    "http_tools",
                     "max_output_tokens",
                 )
             },
@@ -131,7 +125,7 @@ class AssistantAdmin(_AssistantAdmin):
     @admin.display(description="MCP servers")
     def servers(self, assistant: Assistant) -> str:
         """Show the servers without their secrets."""
-        kept = assistant.config().without_secrets().mcp_servers
+        kept = assistant.config(with_http_tools=False).without_secrets().mcp_servers
         return inert(json.dumps([server.to_ga() for server in kept], indent=2, ensure_ascii=False))
 
     @admin.display(description="turns")
@@ -208,7 +202,7 @@ class SessionAdmin(_SessionAdmin):
         except ValueError:
             return super().get_search_results(request, queryset, search_term)
 
-    @admin.display(description="begins with")
+    @admin.display(description="title")
     def words(self, session: Session) -> str:
         """Show what was said first."""
         return format_html("<bdi>{}</bdi>", session.title)

@@ -16,8 +16,10 @@ from django.db import models
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig, Thinking
+from voiceapp.http_tools import HttpToolSet as HttpTools
 from voiceapp.mcp_servers import McpServer
 from voiceapp.records.clock import clock
+from voiceapp.records.http_tool_sets import HttpToolSet
 from voiceapp.records.inert import inert
 from voiceapp.records.validation import (
     default_turn_detection,
@@ -117,6 +119,13 @@ class Assistant(models.Model):
         '"authorization" (a token) and "headers". Tokens and headers are sent to the voice service, which '
         "calls the server; users never see them.",
     )
+    http_tools = models.ManyToManyField(
+        HttpToolSet,
+        blank=True,
+        related_name="assistants",
+        verbose_name="HTTP tools",
+        help_text="Services whose operations the assistant may call.",
+    )
 
     class Meta:
         ordering = ("position", "name", "id")
@@ -131,8 +140,8 @@ class Assistant(models.Model):
         if self.turn_detection in ("", {}, []):
             raise ValidationError({"turn_detection": "Give a type, or null for push-to-talk."})
 
-    def config(self) -> AssistantConfig:
-        """Return the assistant as a session runs with it."""
+    def config(self, *, with_http_tools: bool = True) -> AssistantConfig:
+        """Return the assistant as a session runs with it; its HTTP tools take reading their documents."""
         return AssistantConfig(
             slug=self.slug,
             name=self.name,
@@ -147,7 +156,12 @@ class Assistant(models.Model):
             max_output_tokens=self.max_output_tokens,
             tools=tuple(self.tools or ()),
             mcp_servers=msgspec.convert(self.mcp_servers or (), tuple[McpServer, ...]),
+            http_tools=self._http_tools() if with_http_tools and self.pk else (),
         )
+
+    def _http_tools(self) -> tuple[HttpTools, ...]:
+        found = [tools.config() for tools in self.http_tools.all() if tools.enabled]
+        return tuple(tools for tools in found if tools is not None)
 
 
 class Sessions(models.QuerySet["Session"]):

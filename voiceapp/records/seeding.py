@@ -15,8 +15,8 @@ INSTRUCTIONS = (
 )
 
 TOOLS = (
-    "calculate", "current_time", "set_timer", "list_timers", "cancel_timer", "take_note", "list_notes",
-    "search_conversations", "hand_over", "hang_up",
+    "calculate", "convert_units", "current_time", "set_timer", "list_timers", "cancel_timer", "take_note",
+    "list_notes", "search_conversations", "hand_over", "hang_up",
 )  # fmt: skip
 """All that come along but the one that deletes."""
 

@@ -271,13 +271,14 @@ def _ending(started_at: datetime, reason: str, duration_ms: int) -> dict[str, An
 
 
 def assistants_offered() -> list[AssistantConfig]:
-    """Return the assistants that the page offers, in their order; blocks."""
-    return [assistant.config() for assistant in Assistant.objects.filter(enabled=True)]
+    """Return the assistants that the page offers, in their order, without HTTP tools; blocks."""
+    return [assistant.config(with_http_tools=False) for assistant in Assistant.objects.filter(enabled=True)]
 
 
 async def assistants_on_offer() -> list[AssistantConfig]:
-    """Return what ``assistants_offered`` does, without blocking."""
-    return await writer().call(assistants_offered)
+    """Return the assistants that the page offers, as sessions run with them."""
+    offered = Assistant.objects.filter(enabled=True).prefetch_related("http_tools")
+    return await writer().call(lambda: [assistant.config() for assistant in offered])
 
 
 async def change_assistant(session_id: UUID, config: AssistantConfig) -> None:

@@ -10,15 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import parse_qs
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, close_old_connections, transaction
 from django.db.models import F
 from django.utils import timezone
 
 from voiceapp.errors import VoiceAppError
+from voiceapp.http_exchange import bearer_token, headers_of, query_of
 from voiceapp.records.models import MOST_USED, ApiToken, TokenUsage
 
 PREFIX: Final = "va_"
@@ -89,7 +90,11 @@ async def holder_of(scope: dict[str, Any]) -> TokenHolder | None:
 
     ``None`` where there is none, or none that counts.
     """
-    token = _offered(scope)
+    return await holder_with(bearer_token(headers_of(scope)) or query_of(scope).get("token", ""))
+
+
+async def holder_with(token: str) -> TokenHolder | None:
+    """Return whose token this is; ``None`` where it is none that counts."""
     if not token.startswith(PREFIX):
         return None
     digest = digest_of(token)
@@ -97,18 +102,6 @@ async def holder_of(scope: dict[str, Any]) -> TokenHolder | None:
     if known is not None and time.monotonic() - known.read_at < FRESH_S:
         return known
     return await sync_to_async(_look_up, thread_sensitive=False)(digest)
-
-
-def _offered(scope: dict[str, Any]) -> str:
-    headers: list[tuple[bytes, bytes]] = scope.get("headers") or []
-    for name, value in headers:
-        if name == b"authorization":
-            scheme, _, token = value.decode("latin-1").partition(" ")
-            if scheme.lower() == "bearer":
-                return token.strip()
-    raw: bytes = scope.get("query_string") or b""
-    query = parse_qs(raw.decode("latin-1"))
-    return query.get("token", [""])[-1]
 
 
 def digest_of(token: str) -> str:
@@ -139,10 +132,14 @@ def _look_up(digest: str) -> TokenHolder | None:
     return holder
 
 
-async def charge(holder: TokenHolder, *, tokens_in: int, tokens_out: int, cost_usd: float = 0.0) -> None:
-    """Keep what a request used; a count that cannot be, as a service may send one, is cut to what can."""
+async def charge(holder: TokenHolder, *, tokens_in: int, tokens_out: int) -> None:
+    """Keep what a request used, and what that costs by the settings.
+
+    A count that cannot be, as a service may send one, is cut to what can.
+    """
     tokens_in, tokens_out = (max(0, min(count, MOST_USED)) for count in (tokens_in, tokens_out))
     holder.used_today += tokens_in + tokens_out
+    cost_usd = settings.VOICE.cost_usd(tokens_in, tokens_out)
     await sync_to_async(_charge, thread_sensitive=False)(holder.token_id, tokens_in, tokens_out, cost_usd)
 
 

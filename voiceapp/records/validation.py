@@ -8,6 +8,7 @@ import msgspec
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
+from voiceapp.http_tools import MOST_OPERATIONS
 from voiceapp.mcp_servers import read_servers
 from voiceapp.tools.registry import registry
 
@@ -104,3 +105,12 @@ def _converted(value: object, kind: Any) -> Any:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise ValidationError(f"{error}.") from None
+
+
+def validate_operations(value: object) -> None:
+    """Refuse what is not a list of different operations' names; raises ``ValidationError``."""
+    names = _converted(value, list[str])
+    if len(set(names)) < len(names):
+        raise ValidationError("Name each operation once.")
+    if len(names) > MOST_OPERATIONS or not all(name and name.isprintable() for name in names):
+        raise ValidationError(f"Name up to {MOST_OPERATIONS} operations.")

@@ -53,7 +53,7 @@ class Abilities:
     def __init__(self, host: Host, ends_ms: float) -> None:
         self._host = host
         self.timers = SessionTimers(host.now, ends_ms)
-        self._leaving = False
+        self._leaving_after: int | None = None
         self._next: AssistantConfig | None = None
 
     def of_call(self, call_id: str) -> Capabilities:
@@ -69,8 +69,8 @@ class Abilities:
         return bool(self.timers.pending)
 
     def leave(self) -> None:
-        """End the call at the next quiet moment, unless the user speaks first."""
-        self._leaving = True
+        """End the call at the next quiet moment, unless the user speaks or types first."""
+        self._leaving_after = self._turns_of_user()
 
     def follow(self, assistant: AssistantConfig) -> None:
         """Let another assistant go on from the next quiet moment."""
@@ -79,17 +79,21 @@ class Abilities:
     def tick(self) -> None:
         """Do what was waiting for a quiet moment, if this is one."""
         conversation, now = self._host.conversation, self._host.now()
-        if conversation.speaking:
-            self._leaving = False
+        if self._leaving_after is not None:
+            stays = conversation.speaking or self._turns_of_user() > self._leaving_after
+            self._leaving_after = None if stays else self._leaving_after
         if not conversation.agreement.ready or not conversation.quiet(now):
             return
         if self._next is not None:
             assistant, self._next = self._next, None
             self._host.speak_as(assistant)
-        elif self._leaving:
+        elif self._leaving_after is not None:
             self._host.end(Ending.BY_ASSISTANT)
         elif due := self.timers.take_due():
             self._announce(" ".join(f"{timer.name} is over." for timer in due), now)
+
+    def _turns_of_user(self) -> int:
+        return sum(1 for item in self._host.conversation.items.by_id.values() if item.role == "user")
 
     def _announce(self, news: str, now: float) -> None:
         """Have the model say something, in the conversation and in its turn.

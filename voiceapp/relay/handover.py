@@ -64,14 +64,26 @@ class Handover:
         self._listening = loop.create_future()
         self._listener = loop.create_task(self._keep_listening(layer), name="handover")
 
-    async def ask(self, owner: str, session_id: UUID, user_id: int, ending: Ending) -> Released | None:
-        """Ask a process to let a session go; ``None`` where it does not have it or does not answer."""
+    async def ask(
+        self, owner: str, session_id: UUID, user_id: int, ending: Ending, seq: int | None = None
+    ) -> Released | None:
+        """Ask a process to let a session go; ``None`` where it does not have it or does not answer.
+
+        ``seq`` is the last message that the page has.
+        """
         self.listen()
         asked = uuid4().hex
         answer: asyncio.Future[Released | None] = asyncio.get_running_loop().create_future()
         self._answers[asked] = answer
-        request = {"type": "session.release", "ask": asked, "reply": takeover.own_name(),
-                   "session_id": str(session_id), "user_id": user_id, "reason": ending.reason}  # fmt: skip
+        request = {
+            "type": "session.release",
+            "ask": asked,
+            "reply": takeover.own_name(),
+            "session_id": str(session_id),
+            "user_id": user_id,
+            "reason": ending.reason,
+            "seq": seq,
+        }
         try:
             async with asyncio.timeout(ANSWER_S):
                 await asyncio.shield(self._listening)
@@ -113,7 +125,9 @@ class Handover:
 
     async def _release(self, layer: Any, message: dict[str, Any]) -> None:
         ending = _ENDINGS[message["reason"]]
-        session = await registry.let_go(UUID(message["session_id"]), message["user_id"], ending)
+        session = await registry.let_go(
+            UUID(message["session_id"]), message["user_id"], ending, message["seq"]
+        )
         answer = {
             "type": "session.released",
             "ask": message["ask"],

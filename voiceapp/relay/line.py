@@ -105,7 +105,7 @@ class Line:
         """Connect, and let go of the connection before, if there is one."""
         hint = asyncio.get_running_loop().call_later(STARTING_NOTICE_S, self._say_starting)
         try:
-            upstream, first = await open_upstream(self._target, self._timeout_s)
+            upstream, first = await self._open()
         finally:
             hint.cancel()
         before, self._upstream = self._upstream, upstream
@@ -126,6 +126,15 @@ class Line:
         upstream.start(first, receive, on_lost)
         if before is not None:
             await before.aclose()
+
+    async def _open(self) -> tuple[Upstream, bytes]:
+        while True:
+            target = self._target
+            upstream, first = await open_upstream(target, self._timeout_s)
+            if target is self._target:
+                return upstream, first
+            # Another assistant, who has another service, was given the word meanwhile.
+            await upstream.aclose()
 
     def _say_starting(self) -> None:
         self._owner.perform([notice("upstream_starting", "The voice service is getting ready…")])

@@ -84,31 +84,22 @@ class LiveSession:
         self._moved = opened.taken_over_ms is not None
         self._started = self._loop.time() - (opened.taken_over_ms or 0) / 1000
         self.last_seq = 0
-        self._ids = (f"relay_{n}" for n in count(1))
-        self.conversation = Conversation(
-            self.assistant,
-            self._ids,
-            transcription_model=target.transcription_model,
-            tools=registry.definitions(self.assistant.tools),
-            ask_first=registry.ask_first(self.assistant.tools),
-            approval_ms=config.approval_s * 1000,
-        )
         self.abilities = Abilities(self, config.max_session_s * 1000)
         self._tools = self._tools_of(self.assistant)
+        self.conversation = Conversation(
+            self.assistant,
+            (f"relay_{n}" for n in count(1)),
+            transcription_model=target.transcription_model,
+            tools=self._tools.definitions(),
+            ask_first=self._tools.ask_first(),
+            approval_ms=config.approval_s * 1000,
+        )
         self._earlier = opened.earlier
         self.conversation.restore(past.kept_items(opened.earlier))
         self._keep = Keeper(self.id, lambda told: self.outbox.put_text(told.text)).keep
-        self._recorder = (
-            Recorder(
-                recordings_folder(config.data_dir),
-                self.id,
-                self.legs.input,
-                self.legs.output,
-                opened.taken_over_ms or 0,
-            )
-            if config.record_audio
-            else None
-        )
+        folder, formats = recordings_folder(config.data_dir), (self.legs.input, self.legs.output)
+        begins_ms = opened.taken_over_ms or 0
+        self._recorder = Recorder(folder, self.id, *formats, begins_ms) if config.record_audio else None
         self._early: deque[bytes] = deque()
         self._early_ms = 0.0
         self._line = Line(self.id, target, config, self)
@@ -255,8 +246,7 @@ class LiveSession:
         self.target = self.target_of(assistant)
         self.assistant = with_captions_of(assistant, captions=self.target.captions)
         self._tools = self._tools_of(assistant)
-        names = assistant.tools
-        become(self.conversation, self.assistant, registry.definitions(names), registry.ask_first(names))
+        become(self.conversation, self.assistant, self._tools.definitions(), self._tools.ask_first())
         self.perform([introductions.takes_over(self.assistant)])
         self._line.dial_anew(self.target)
 

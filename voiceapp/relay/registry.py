@@ -83,10 +83,17 @@ class Registry:
         session = self._own(session_id, user_id)
         return None if session is None or session.ending is not None else session
 
-    async def let_go(self, session_id: UUID, user_id: int, ending: Ending) -> LiveSession | None:
-        """End a user's own live session and wait until it is kept; ``None`` where none is here."""
+    async def let_go(
+        self, session_id: UUID, user_id: int, ending: Ending, seq: int | None = None
+    ) -> LiveSession | None:
+        """End a user's own live session and wait until it is kept; ``None`` where none is here.
+
+        ``seq`` is the last message that the page has, where it goes on elsewhere with what it has.
+        """
         session = self._own(session_id, user_id)
         if session is not None:
+            if seq == session.outbox.last_seq and session.ending is None:
+                session.conversation.speaker.let_play()
             session.end(ending)
             await session.finished.wait()
         return session

@@ -119,7 +119,9 @@ async def _take_over(
     # Before the other process lets go of it, so that it is not lost for want of room here.
     registry.admit(user_id, visitor.config)
     target = targets.choose(visitor.config, visitor.own_address)
-    released = None if gone else await handover.ask(owner, resume.session_id, user_id, Ending.MOVED)
+    released = (
+        None if gone else await handover.ask(owner, resume.session_id, user_id, Ending.MOVED, resume.seq)
+    )
     opened = await takeover.take(resume.session_id, user_id, owner)
     session = _live(opened, legs, target, visitor)
     session.outbox = Outbox(after=resume.seq)

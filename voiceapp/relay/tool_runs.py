@@ -13,7 +13,9 @@ from voiceapp.conversation import Conversation
 from voiceapp.errors import ToolError
 from voiceapp.mcp_calls import no_tools
 from voiceapp.mcp_servers import McpServer
+from voiceapp.protocol.events import Object
 from voiceapp.tools.capabilities import Capabilities
+from voiceapp.tools.http_client import HttpTools
 from voiceapp.tools.mcp import McpHost
 from voiceapp.tools.mcp_client import McpClient
 from voiceapp.tools.registry import Registry, ToolContext, failure
@@ -66,7 +68,7 @@ class Progress:
 
 
 class ToolRuns:
-    """The tools of one session: those of the registry that its assistant names, and its MCP servers'.
+    """The tools of one session: the registry's that its assistant names, its HTTP tools, its MCP servers'.
 
     ``doors`` gives what the session lets a call do, by the call's id.
     """
@@ -87,8 +89,19 @@ class ToolRuns:
         self._user_id = user_id
         self._allowed = assistant.tools
         self._servers = assistant.mcp_servers
-        self._host = McpHost(McpClient(private_allowed=config.engine_mcp_private), assistant.tools)
+        private = config.engine_mcp_private
+        self._http = HttpTools(assistant.http_tools, assistant.tools, private_allowed=private)
+        taken = [*assistant.tools, *self._http.names()]
+        self._host = McpHost(McpClient(private_allowed=private), taken)
         self._show = show
+
+    def definitions(self) -> list[Object]:
+        """Return the tools that are known before any server was asked, as ``session.update`` wants them."""
+        return [*self._registry.definitions(self._allowed), *self._http.definitions()]
+
+    def ask_first(self) -> set[str]:
+        """Return those of them that run only once the user allows it."""
+        return self._registry.ask_first(self._allowed) | self._http.ask_first()
 
     async def host(self, conversation: Conversation, perform: Callable[[list[Action]], None]) -> None:
         """Ask every MCP server for its tools, all at once, and tell the conversation as each answers."""
@@ -115,6 +128,8 @@ class ToolRuns:
         try:
             if self._host.has(call.name):
                 return await self._host.run(call.name, call.arguments), "completed"
+            if self._http.has(call.name):
+                return await self._http.run(call.name, call.arguments, context), "completed"
             return await self._registry.run(call.name, call.arguments, context, self._allowed), "completed"
         except ToolError as error:
             return failure(error), "failed"

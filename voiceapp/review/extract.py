@@ -25,8 +25,8 @@ _EMPTY: Final = frozenset({
     "yes", "you", "your",
 })  # fmt: skip
 _GREETING: Final = re.compile(
-    r"^(?:(?:hello|hi|hey|good (?:morning|afternoon|evening)|okay|ok|well|so|please|can you hear me)\b"
-    r"[\s,.!?]*)+",
+    r"^(?:(?:hello|hi|hey|good (?:morning|afternoon|evening)|okay|ok|well|so|please"
+    r"|can you hear me(?: clearly| now| well)?)\b[\s,.!?]*)+",
     re.IGNORECASE,
 )
 
@@ -36,7 +36,8 @@ def title_of(said: Sequence[str]) -> str:
     for text in said:
         for sentence in _sentences(text):
             words = _GREETING.sub("", sentence).strip(" ,.!?")
-            if len(_content(words)) >= 1:
+            # One word is seldom what somebody wants.
+            if len(_content(words)) >= 2:
                 words = (words[0].upper() if words[0].isascii() else words[0]) + words[1:]
                 return words if len(words) <= TITLE_CHARS else f"{words[: TITLE_CHARS - 1].rstrip()}…"
     return ""
@@ -63,12 +64,13 @@ def summary_of(said: Sequence[str]) -> str:
             chosen.append(sentences[position])
         if len(chosen) == SENTENCES:
             break
-    summary = " ".join(sentence for sentence in dict.fromkeys(sentences) if sentence in chosen)
+    kept = [sentence for sentence in dict.fromkeys(sentences) if sentence in chosen]
+    summary = " ".join(one if one[-1] in ".!?" else f"{one}." for one in kept)
     return summary if len(summary) <= SUMMARY_CHARS else f"{summary[: SUMMARY_CHARS - 1].rstrip()}…"
 
 
 def _sentences(text: str) -> list[str]:
-    return [found.strip() for found in _SENTENCE.findall(text) if found.strip()]
+    return [found.strip() for found in _SENTENCE.findall(text) if _WORD.search(found)]
 
 
 def _content(text: str) -> list[str]:

@@ -45,9 +45,11 @@ class Collector:
         Raises ``TextEngineError`` (``text_engine_error``) where there is no end to an answer.
         """
         self.usage = chunk.get("usage") or self.usage
-        for name in ("id", "created", "model", "system_fingerprint"):
-            if chunk.get(name):
-                self._head[name] = chunk[name]
+        if not self.model:
+            # Azure's first chunk names nothing; of the others each names all.
+            for name in ("id", "created", "model", "system_fingerprint", "service_tier"):
+                if chunk.get(name):
+                    self._head[name] = chunk[name]
         brought = ""
         for choice in chunk.get("choices") or []:
             if choice.get("index"):
@@ -78,27 +80,35 @@ class Collector:
         called = "".join("".join(pieces) for pieces in self._pieces.values())
         return asked, text_tokens(self.text + called)
 
-    def result(self) -> Object:
-        """Return the whole answer, a ``chat.completion`` object."""
-        text = self.text
+    def result(self, calls: list[Object] | None = None) -> Object:
+        """Return the whole answer, a ``chat.completion`` object.
+
+        ``calls`` are its tool calls, where somebody else has put them together.
+        """
+        calls = self._tool_calls() if calls is None else calls
+        text, refusal = self.text, "".join(self._refusal)
         message: Object = {
             "role": "assistant",
-            "content": text if text or not self._calls else None,
-            "refusal": "".join(self._refusal) or None,
+            "content": text if text or not (calls or refusal) else None,
+            "refusal": refusal or None,
         }
-        if self._calls:
-            for index, call in self._calls.items():
-                call["function"]["arguments"] = "".join(self._pieces[index])
-            message["tool_calls"] = [self._calls[index] for index in sorted(self._calls)]
-        reason = self.finish_reason or ("tool_calls" if self._calls else "stop")
+        if calls:
+            message["tool_calls"] = calls
+        reason = self.finish_reason or ("tool_calls" if calls else "stop")
         return {
-            "id": self._head.get("id", ""),
+            "id": "",
+            "created": 0,
+            "model": "",
+            **self._head,
             "object": "chat.completion",
-            "created": self._head.get("created", 0),
-            "model": self.model,
             "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": reason}],
             **({"usage": self.usage} if self.usage else {}),
         }
+
+    def _tool_calls(self) -> list[Object]:
+        for index, call in self._calls.items():
+            call["function"]["arguments"] = "".join(self._pieces[index])
+        return [self._calls[index] for index in sorted(self._calls)]
 
     def _grow(self, more: int) -> None:
         self._size += more

@@ -5,18 +5,13 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import secrets
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
-import openai
-
-from voiceapp import entra
 from voiceapp.config import VoiceConfig
 from voiceapp.text.brain import Brain
 from voiceapp.text.chat import ChatProvider
-from voiceapp.text.completions import Completions, RemoteCompletions, client_options
+from voiceapp.text.completions import Completions
 from voiceapp.text.local_completions import LocalCompletions
 from voiceapp.text.model_host import ModelHostProvider
 from voiceapp.text.product import ProductGuide
@@ -24,8 +19,6 @@ from voiceapp.text.provider import TextProvider
 
 EMBEDDED_MODEL: Final = "voiceapp-embedded"
 HOST_MODEL: Final = "model-host"
-# Without a key the client refuses to start; local servers want none.
-_NO_KEY: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,48 +78,8 @@ def _embedded(config: VoiceConfig) -> TextEngine:
 
 
 def _remote(config: VoiceConfig) -> TextEngine:
-    if config.text_base_url:
-        client = openai.AsyncOpenAI(
-            base_url=config.text_base_url, api_key=config.text_api_key or _NO_KEY, **client_options()
-        )
-        made = RemoteCompletions(client, config.text_model, "compatible")
-    else:
-        made = RemoteCompletions(azure_client(config), config.azure_chat_deployment, "azure")
+    # Its package takes half a second to import, which only those wait for who use it.
+    from voiceapp.text import remote
+
+    made = remote.completions(config)
     return TextEngine(ChatProvider(made), made)
-
-
-def azure_client(config: VoiceConfig) -> openai.AsyncOpenAI:
-    """Return a client for the resource's v1 address, or for the dated one where a version is set.
-
-    A key goes as ``api-key``; without one, Microsoft Entra ID gives a fresh token for each request.
-    """
-    address = urlsplit(config.azure_endpoint)
-    scheme = {"wss": "https", "ws": "http"}.get(address.scheme, address.scheme)
-    base = f"{scheme}://{address.netloc}{address.path.split('/openai', 1)[0].rstrip('/')}"
-    token = _tokens(config.azure_entra_scope)
-    if config.azure_chat_api_version:
-        return openai.AsyncAzureOpenAI(
-            azure_endpoint=base,
-            api_version=config.azure_chat_api_version,
-            azure_deployment=config.azure_chat_deployment,
-            **(
-                {"api_key": config.azure_api_key}
-                if config.azure_api_key
-                else {"azure_ad_token_provider": token}
-            ),
-            **client_options(),
-        )
-    headers = {"api-key": config.azure_api_key} if config.azure_api_key else None
-    return openai.AsyncOpenAI(
-        base_url=f"{base}/openai/v1",
-        api_key=config.azure_api_key or token,
-        default_headers=headers,
-        **client_options(),
-    )
-
-
-def _tokens(scope: str) -> Callable[[], Awaitable[str]]:
-    async def token() -> str:
-        return await entra.token(scope)
-
-    return token

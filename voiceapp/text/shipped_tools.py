@@ -27,6 +27,7 @@ _PARAMETERS: Final = {
     "search_conversations": {"words"},
     "hang_up": set(),
     "hand_over": {"name"},
+    "convert_units": {"amount", "from_unit", "to_unit"},
 }  # fmt: skip
 _I: Final = re.IGNORECASE
 _TIMER: Final = r"(?:timer|alarm|reminder)s?"
@@ -170,6 +171,30 @@ def _hand_over(text: str) -> _Read | None:
     return {"name": re.sub(r"^the (?:assistant )?", "", name, flags=_I)[:100]}, ""
 
 
+def _convert(text: str) -> _Read | None:
+    """Read "convert 5 miles to kilometers", "5 miles in kilometers" and "how many grams are in a pound"."""
+    unit = r"([a-z°²³/]+(?: (?:per |feet|foot|met\w+|miles?|ounces?|gallons?|pints?|hours?)[a-z ]*)?)"
+    asked = re.search(
+        rf"\bhow (?:many|much) {unit} (?:are|is|make|do you get|go)(?: there)?(?: in(?:to)?)? (.+?) {unit}$",
+        text, _I,
+    )  # fmt: skip
+    if asked:
+        wanted, amount, given = asked.groups()
+    else:
+        asked = re.search(
+            r"\b(?:convert|change|turn|what is|what's|what are|how much is) (.+?) "
+            rf"{unit} (?:to|in|into|as) {unit}$",
+            text, _I,
+        )  # fmt: skip
+        if not asked:
+            return None
+        amount, given, wanted = asked.groups()
+    numbers = find_numbers(re.sub(r"\b(?:an?|one)$", "1", amount.strip(), flags=_I))
+    if len(numbers) != 1:
+        return None
+    return {"amount": numbers[0].value, "from_unit": given, "to_unit": wanted}, ""
+
+
 _READERS: Final[tuple[tuple[str, Callable[[str], _Read | None]], ...]] = (
     ("hang_up", _hang_up),
     ("cancel_timer", _cancel_timer),
@@ -180,4 +205,5 @@ _READERS: Final[tuple[tuple[str, Callable[[str], _Read | None]], ...]] = (
     ("list_timers", _list_timers),
     ("search_conversations", _search),
     ("hand_over", _hand_over),
+    ("convert_units", _convert),
 )

@@ -25,13 +25,12 @@ from voiceapp.tools.mcp_asking import (
     McpNotListed,
     McpTool,
 )
+from voiceapp.tools.outbound import Guard
 
 if TYPE_CHECKING:
     from mcp.client import Client
 
-    from voiceapp.tools.mcp_http import Guard
-
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 NOT_INSTALLED: Final = "MCP tools need one more package on the server: python -m pip install mcp==2.3.0."
 _LIST_TIMEOUT_S: Final = 15.0
@@ -75,7 +74,7 @@ class McpClient:
             if len(json.dumps([tool.schema for tool in tools])) <= _LONGEST_LIST:
                 return McpListed(action.item_id, tools)
             message = "The MCP server's list of tools is too long."
-        log.info("No tools from an MCP server: %s", message)
+        logger.info("No tools from an MCP server: %s", message)
         return McpNotListed(action.item_id, message)
 
     async def _call(self, action: CallMcpTool) -> McpFact:
@@ -100,7 +99,7 @@ class McpClient:
             mcp_http = await asyncio.to_thread(importlib.import_module, "voiceapp.tools.mcp_http")
         except ImportError:
             raise _Fault(NOT_INSTALLED) from None
-        state.guard = mcp_http.Guard(private_allowed=self._private_allowed)
+        state.guard = Guard(private_allowed=self._private_allowed)
         async with mcp_http.connected(server, state.guard) as client:
             yield client
 

@@ -35,7 +35,7 @@ async def list_notes(context: ToolContext, words: _Words = "") -> str:
     return f"There {count}: {told}{more}."
 
 
-@tool(timeout_s=10)
+@tool(timeout_s=10, needs_approval=True)
 async def delete_note(
     words: Annotated[str, Meta(min_length=1, max_length=200, description="Words that stand in the note")],
     context: ToolContext,

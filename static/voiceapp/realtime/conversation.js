@@ -3,11 +3,10 @@
  * All that the page shows, as one value: `reduce(state, event)` takes a server event, or one of the page's own
  * (`local.*`), and returns the next. Pure; the same events give the same page.
  */
-import { inOrder } from './order.js';
-import { callItem, serverUnavailable, toolHandlers } from './tools.js';
+import { append, heard, itemSeen, linked, pastSeen, removed, upsert } from './items.js';
+import { serverUnavailable, toolHandlers } from './tools.js';
 
 /** @typedef {import('./events.js').ServerEvent} ServerEvent */
-/** @typedef {import('./events.js').WireItem} WireItem */
 /** @typedef {'none' | 'pending' | 'completed' | 'failed'} TranscriptStatus */
 /**
  * @typedef {{
@@ -20,6 +19,7 @@ import { callItem, serverUnavailable, toolHandlers } from './tools.js';
  * `speaker` is the assistant's name, `earlier` whether it was said in a session before this one.
  */
 /** @typedef {{key: number, code: string, message: string, level: 'info' | 'warning' | 'error'}} Notice */
+/** @typedef {{left: number, of: number | null}} Left what the service still allows, and out of how much */
 /** @typedef {{slug: string, voice: string, name: string, now: string}} Offer somebody else, or another voice, to go on with */
 /**
  * @typedef {{
@@ -31,6 +31,7 @@ import { callItem, serverUnavailable, toolHandlers } from './tools.js';
  *   captions: Readonly<Record<string, Caption>>, seen: readonly string[], order: readonly string[],
  *   approvals: readonly import('./tools.js').Approval[], notices: readonly Notice[], noticeKey: number,
  *   ending: import('./events.js').Ending | null, offer: Offer | null,
+ *   limits: Readonly<Record<string, Left>>,
  * }} State
  * `seen` is the order in which items became known, `order` that of the conversation.
  */
@@ -54,6 +55,7 @@ export function initialState() {
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
     captions: {}, seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
+    limits: {},
   };
 }
 
@@ -86,33 +88,6 @@ export function reduce(state, event) {
 
 /**
  * @param {State} state
- * @param {string} id
- * @param {Partial<Caption>} change
- * @returns {State}
- */
-function upsert(state, id, change) {
-  const old = state.captions[id];
-  const next = { ...(old ?? blank(id)), ...change };
-  if (!next.speaker && next.role === 'assistant') next.speaker = state.assistant;
-  const captions = { ...state.captions, [id]: next };
-  if (old && old.previousId === next.previousId) return { ...state, captions };
-  const seen = old ? state.seen : [...state.seen, id];
-  return { ...state, captions, seen, order: inOrder(captions, seen) };
-}
-
-/**
- * @param {string} id
- * @returns {Caption}
- */
-function blank(id) {
-  return {
-    id, previousId: null, role: 'assistant', text: '', heard: null, cutMs: null, transcript: 'none', spoken: false,
-    done: false, cancelled: false, afterStopMs: null, afterWordMs: null, speaker: '', earlier: false, tool: null,
-  };
-}
-
-/**
- * @param {State} state
  * @param {string} code
  * @param {string} message
  * @param {Notice['level']} level
@@ -122,58 +97,6 @@ function withNotice(state, code, message, level) {
   const others = state.notices.filter((notice) => notice.code !== code);
   const notice = { key: state.noticeKey, code, message, level };
   return { ...state, noticeKey: state.noticeKey + 1, notices: [...others, notice].slice(-SHOWN_NOTICES) };
-}
-
-/**
- * @param {WireItem} item
- * @returns {{text: string, spoken: boolean}}
- */
-function contentOf(item) {
-  const parts = Array.isArray(item.content) ? item.content : [];
-  const text = parts.map((part) => part.text ?? part.transcript ?? '').join('');
-  return { text, spoken: parts.some((part) => part.type.includes('audio')) };
-}
-
-/**
- * @param {State} state
- * @param {ServerEvent} event
- * @returns {State}
- */
-function itemSeen(state, event) {
-  const item = /** @type {WireItem} */ (event.item);
-  const done = event.type.endsWith('.done');
-  if (typeof item.id !== 'string') return state;
-  if (item.type === 'function_call' || item.type === 'mcp_call') {
-    return upsert(state, item.id, { ...linked(event), ...callItem(state.captions[item.id], item) });
-  }
-  if (item.type !== 'message' || (item.role !== 'user' && item.role !== 'assistant')) {
-    // Not shown, but others may follow it.
-    return upsert(state, item.id, { ...linked(event), role: 'tool', text: '', done });
-  }
-  const old = state.captions[item.id];
-  const { text, spoken } = contentOf(item);
-  // A cut item comes back without its text: what was made stays, and `heard` says what was heard.
-  const kept = old?.text && (!text || old.cutMs !== null) ? old.text : text;
-  const waits = item.role === 'user' && spoken && !kept && (old?.transcript ?? 'none') === 'none';
-  return upsert(state, item.id, {
-    ...linked(event),
-    role: item.role,
-    text: kept,
-    spoken: spoken || (old?.spoken ?? false),
-    done: done || (old?.done ?? false),
-    cancelled: item.status === 'incomplete' || (old?.cancelled ?? false),
-    ...(waits ? { transcript: state.transcribes ? 'pending' : 'failed' } : {}),
-  });
-}
-
-/**
- * The link of an item, where the event tells it: services leave it out in later events.
- * @param {ServerEvent} event
- * @returns {{previousId?: string}}
- */
-function linked(event) {
-  const previous = event.previous_item_id;
-  return typeof previous === 'string' ? { previousId: previous } : {};
 }
 
 /**
@@ -195,6 +118,21 @@ function ready(state, event) {
 }
 
 /**
+ * What the service says that it still allows; of what it does not speak nothing is known.
+ * @param {State} state
+ * @param {ServerEvent} event
+ * @returns {State}
+ */
+function limited(state, event) {
+  const limits = { ...state.limits };
+  for (const each of event.rate_limits) {
+    if (typeof each?.name !== 'string' || typeof each.remaining !== 'number') continue;
+    limits[each.name] = { left: each.remaining, of: typeof each.limit === 'number' ? each.limit : null };
+  }
+  return { ...state, limits };
+}
+
+/**
  * How turns are found.
  * @param {ServerEvent} event
  * @returns {{pushToTalk: boolean, autoReply: boolean}}
@@ -205,47 +143,15 @@ function turnsOf(event) {
 }
 
 /**
- * What was said before: in the session that this one continues, or while the page was away.
- * @param {State} state
- * @param {ServerEvent} event
- * @returns {State}
- */
-function pastSeen(state, event) {
-  let next = state;
-  for (const item of event.items) {
-    if (typeof item?.item_id !== 'string' || (item.role !== 'user' && item.role !== 'assistant')) continue;
-    const transcript = item.transcript_status === 'pending' ? 'failed' : item.transcript_status || 'none';
-    next = upsert(next, item.item_id, {
-      ...(typeof item.previous_item_id === 'string' ? { previousId: item.previous_item_id } : {}),
-      role: item.role, text: String(item.text ?? ''), heard: item.heard_text ?? null, cutMs: item.cut_ms ?? null,
-      transcript, spoken: item.modality === 'audio', done: true, speaker: String(item.speaker ?? ''),
-      earlier: event.same_session !== true,
-    });
-  }
-  return next;
-}
-
-/**
  * @param {State} state
  * @param {ServerEvent} event
  * @returns {State}
  */
 function responseDone(state, event) {
-  const { response } = event;
-  const next = state.response === response.id || state.response === null
+  // How an answer ended badly comes as a notice, in the relay's words.
+  return state.response === event.response.id || state.response === null
     ? { ...state, response: null, awaiting: false }
     : state;
-  const detail = response.status_details ?? {};
-  if (response.status === 'failed') {
-    const limited = String(detail.error?.code ?? '').includes('rate_limit');
-    return limited
-      ? withNotice(next, 'rate_limited', 'The service has too much to do just now. Ask again in a moment.', 'warning')
-      : withNotice(next, 'response_failed', 'The answer failed. Ask again.', 'error');
-  }
-  if (response.status !== 'incomplete') return next;
-  return detail.reason === 'content_filter'
-    ? withNotice(next, 'content_filter', 'The service’s content filter stopped this answer.', 'warning')
-    : withNotice(next, 'max_output_tokens', 'The answer reached its longest length and stops here.', 'info');
 }
 
 /**
@@ -257,33 +163,6 @@ function failed(state, event) {
   const code = String(event.error.code ?? event.error.type ?? 'error');
   const next = { ...state, awaiting: false };
   return QUIET.has(code) ? next : withNotice(next, code, String(event.error.message ?? 'Something failed.'), 'error');
-}
-
-/**
- * @param {State} state
- * @param {ServerEvent} event
- * @returns {State}
- */
-function heard(state, event) {
-  const cutMs = typeof event.cut_ms === 'number' ? event.cut_ms : (state.captions[event.item_id]?.cutMs ?? null);
-  return upsert(state, event.item_id, { heard: event.heard_text, cutMs });
-}
-
-/**
- * @param {State} state
- * @param {ServerEvent} event
- * @returns {State}
- */
-function removed(state, event) {
-  const gone = state.captions[event.item_id];
-  if (!gone) return state;
-  const captions = Object.fromEntries(
-    Object.entries(state.captions)
-      .filter(([id]) => id !== gone.id)
-      .map(([id, caption]) => [id, caption.previousId === gone.id ? { ...caption, previousId: gone.previousId } : caption]),
-  );
-  const seen = state.seen.filter((id) => id !== gone.id);
-  return { ...state, captions, seen, order: inOrder(captions, seen) };
 }
 
 /**
@@ -310,22 +189,11 @@ function committed(state, event) {
   return { ...next, userSpeaking: false, awaiting: state.awaiting || state.autoReply };
 }
 
-/**
- * @param {keyof Caption} field
- * @param {string} source
- * @returns {(state: State, event: ServerEvent) => State}
- */
-function append(field, source) {
-  return (state, event) => {
-    const old = state.captions[event.item_id];
-    return upsert(state, event.item_id, { [field]: String(old?.[field] ?? '') + event[source] });
-  };
-}
-
 /** @type {ReadonlyMap<string, (state: State, event: ServerEvent) => State>} */
 const HANDLERS = new Map(Object.entries({
   'session.ready': ready,
   'session.history': pastSeen,
+  'rate_limits.updated': limited,
   'session.assistant': (state, event) => ({
     ...state, assistant: String(event.assistant.name ?? ''), slug: String(event.assistant.slug ?? ''),
     ...turnsOf(event), transcribes: event.transcription !== false,

@@ -31,6 +31,7 @@
 const NEEDED = {
   'session.ready': { session_id: 'string', assistant: 'object', audio: 'object' },
   'session.ended': { reason: 'string' },
+  'rate_limits.updated': { rate_limits: 'list' },
   'session.history': { items: 'list' },
   'session.assistant': { assistant: 'object' },
   'session.resumed': { session_id: 'string', seq: 'number' },
@@ -121,6 +122,23 @@ export function approvalAnswer(id, approve) {
   return {
     type: 'conversation.item.create',
     item: { type: 'mcp_approval_response', approval_request_id: id, approve },
+  };
+}
+
+/** @typedef {{voice?: string, continues?: string}} StartOptions another voice; the session to go on from */
+
+/**
+ * What the first message says besides its type.
+ * @param {Assistant} assistant
+ * @param {StartOptions} options
+ * @returns {Record<string, unknown>}
+ */
+export function startFields(assistant, { voice, continues }) {
+  return {
+    assistant: assistant.slug,
+    ...(voice ? { voice } : {}),
+    ...(continues ? { continue: continues } : {}),
+    audio: { input: assistant.input_format, output: assistant.output_format },
   };
 }
 

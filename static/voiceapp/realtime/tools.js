@@ -21,10 +21,6 @@
  */
 /** @typedef {(state: State, id: string, change: Partial<Caption>) => State} Upsert */
 
-/** Why a call did not run although nothing is broken. */
-const DENIED = new Set(['not_approved']);
-const CANCELLED = new Set(['cancelled']);
-
 /**
  * @param {Caption | undefined} caption
  * @param {Partial<Tool>} change
@@ -89,8 +85,9 @@ export function toolHandlers(upsert) {
       change(state, event, { state: 'done', callId: event.call_id, note: '' }, { text: event.name, done: true }),
     'response.tool_call.error': (state, event) => {
       const code = String(event.error.code ?? '');
-      const denied = DENIED.has(code);
-      const note = denied || CANCELLED.has(code) ? '' : String(event.error.message ?? '');
+      const denied = code === 'not_approved';
+      // Neither is broken: the line itself says what became of the call.
+      const note = denied || code === 'cancelled' ? '' : String(event.error.message ?? '');
       return change(state, event, { state: denied ? 'denied' : 'failed', callId: event.call_id, note }, { done: true });
     },
     'tool.progress': (state, event) => ofTool(state, event.call_id, { note: event.message }),

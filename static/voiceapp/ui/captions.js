@@ -22,6 +22,14 @@ export class Captions {
     /** @type {Set<string>} */
     this.told = new Set();
     this.order = '';
+    let following = true;
+    log.addEventListener('scroll', () => {
+      following = this.atEnd;
+    }, { passive: true });
+    // A window that gets lower, as by a phone's keyboard, leaves the end in sight if it was.
+    new ResizeObserver(() => {
+      if (following) log.scrollTop = log.scrollHeight;
+    }).observe(log);
   }
 
   /** Empty the log for a new conversation. */

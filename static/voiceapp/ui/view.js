@@ -4,7 +4,7 @@ import { status } from '../realtime/conversation.js';
 import { Approvals } from './approvals.js';
 import { Captions } from './captions.js';
 import { Rings, loudness } from './rings.js';
-import { PROBLEMS, STATUS } from './words.js';
+import { PROBLEMS, STATUS, leftOf } from './words.js';
 
 /** @typedef {import('../realtime/conversation.js').State} State */
 /** @typedef {import('../realtime/conversation.js').Status} Status */
@@ -51,6 +51,9 @@ export class View {
     this.alert = find('alert', HTMLElement);
     this.statusWord = find('status-word', HTMLElement);
     this.hint = find('hint', HTMLElement);
+    this.usage = find('usage', HTMLDetailsElement);
+    this.requestsLeft = find('requests-left', HTMLElement);
+    this.tokensLeft = find('tokens-left', HTMLElement);
     this.rings = new Rings(find('rings', HTMLCanvasElement));
     this.captions = new Captions(this.log, (text) => this.say(text));
     this.approvals = new Approvals(find('approvals', HTMLElement), callbacks.onAnswer, (text) => {
@@ -74,6 +77,7 @@ export class View {
     this.#showStatus(state, now);
     this.#showControls(state, now, inCall);
     this.#showCards(state);
+    this.#showUsage(state, inCall);
     this.approvals.show(state.approvals, () => find('message', HTMLTextAreaElement).focus());
     const spoken = state.order.length > 0 || inCall;
     this.welcome.hidden = spoken;
@@ -159,6 +163,16 @@ export class View {
    */
   #startWord(state) {
     return state.phase === 'idle' ? 'Talk' : 'Talk again';
+  }
+
+  /**
+   * @param {State} state
+   * @param {boolean} inCall
+   */
+  #showUsage(state, inCall) {
+    this.usage.hidden = !inCall;
+    this.requestsLeft.textContent = leftOf(state.limits.requests);
+    this.tokensLeft.textContent = leftOf(state.limits.tokens);
   }
 
   /** @param {State} state */

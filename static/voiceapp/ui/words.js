@@ -174,3 +174,15 @@ export const TOOL = {
   made: '', running: 'running…', waiting: 'waits for you', done: 'done', failed: 'failed', denied: 'not allowed',
   unavailable: 'tools not available',
 };
+
+/**
+ * What the service still allows, in words; what it never told is not known, which is not nothing.
+ * @param {{left: number, of: number | null} | undefined} limit
+ * @returns {string}
+ */
+export function leftOf(limit) {
+  if (!limit) return 'unknown';
+  const number = new Intl.NumberFormat('en');
+  const left = number.format(Math.max(0, limit.left));
+  return limit.of === null ? left : `${left} of ${number.format(limit.of)}`;
+}

@@ -6,14 +6,14 @@ import asyncio
 import os
 from argparse import ArgumentParser
 from typing import Any
+from urllib.parse import urlencode
 
 import openai
 import websockets
-from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.gateway.host_client import ModelHost
-from voiceapp.web.server import read_server_file
+from voiceapp.web.server_address import socket_address
 
 
 class Command(BaseCommand):
@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     help = (
         "Let a model at a Responses- or chat-compatible endpoint answer your conversations. "
-        "Needs an API token of yours (manage.py token NAME) in --token, or TOKEN in the environment."
+        "Needs an API token of yours (manage.py token NAME) in VOICEAPP_TOKEN or --token."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,18 +38,15 @@ class Command(BaseCommand):
         parser.add_argument(
             "--thread", default="", help="Id of the one conversation to serve (all of yours)."
         )
-        parser.add_argument("--token", default=os.environ.get("TOKEN", ""), help="Your API token.")
+        parser.add_argument("--token", default=os.environ.get("VOICEAPP_TOKEN", ""), help="Your API token.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve; raises ``CommandError`` with a sentence where that cannot be."""
-        server = options["server"] or read_server_file(settings.VOICE.data_dir)
-        if not server:
-            raise CommandError("No server runs here. Start one with manage.py up, or name one: --server URL")
+        url = socket_address(options["server"], "/ws/model-host/")
         if not options["token"]:
-            raise CommandError("Give an API token: --token va_…, or TOKEN in the environment.")
-        url = f"{_websocket(server)}/ws/model-host/"
+            raise CommandError("Give an API token: --token va_…, or VOICEAPP_TOKEN in the environment.")
         if options["thread"]:
-            url += f"?thread={options['thread']}"
+            url += f"?{urlencode({'thread': options['thread']})}"
         key = os.environ.get("OPENAI_API_KEY") or "none"
         try:
             asyncio.run(self._serve(url, key, options))
@@ -70,10 +67,3 @@ class Command(BaseCommand):
     def _tell(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
-
-
-def _websocket(server: str) -> str:
-    scheme, separator, rest = server.rstrip("/").partition("://")
-    if not separator:
-        raise CommandError("--server needs a full address, such as https://talk.example.org.")
-    return f"{ {'http': 'ws', 'https': 'wss'}.get(scheme, scheme) }://{rest}".replace(" ", "")

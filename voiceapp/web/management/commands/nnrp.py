@@ -9,7 +9,6 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.errors import VoiceAppError
@@ -17,7 +16,7 @@ from voiceapp.nnrp.client import Dropped, connect
 from voiceapp.nnrp.consumer import PATH
 from voiceapp.nnrp.profile import CANCELLED, COMPLETED, ERROR
 from voiceapp.nnrp.work import DEFAULT_MODEL
-from voiceapp.web.server import read_server_file
+from voiceapp.web.server_address import socket_address
 
 Object = dict[str, Any]
 
@@ -47,9 +46,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask. Exits with 1 where no answer came."""
-        server = options["server"] or read_server_file(settings.VOICE.data_dir)
-        if not server:
-            raise CommandError("No server runs here. Start one with manage.py up, or name one: --server URL")
+        url = socket_address(options["server"], PATH)
         if not options["token"]:
             raise CommandError("Give an API token: --token va_…, or VOICEAPP_TOKEN in the environment.")
         body: Object = {
@@ -63,9 +60,7 @@ class Command(BaseCommand):
         wishes = {"timeout_ms": options["timeout_ms"], "cancel_after_events": options["cancel_after"]}
         policy = {name: value for name, value in wishes.items() if value}
         try:
-            last = asyncio.run(
-                self._ask(_address(server), options["token"], body, policy, as_json=options["json"])
-            )
+            last = asyncio.run(self._ask(url, options["token"], body, policy, as_json=options["json"]))
         except KeyboardInterrupt:
             raise CommandError("Interrupted.") from None
         except VoiceAppError as error:
@@ -112,14 +107,6 @@ class Command(BaseCommand):
     def _tell(self, text: str) -> None:
         self.stdout.write(text, ending="")
         self.stdout.flush()
-
-
-def _address(server: str) -> str:
-    scheme, separator, rest = server.strip().rstrip("/").partition("://")
-    if not separator or not rest:
-        raise CommandError("--server needs a full address, such as https://talk.example.org.")
-    rest = rest.removesuffix(PATH)
-    return f"{ {'http': 'ws', 'https': 'wss'}.get(scheme, scheme) }://{rest}{PATH}"
 
 
 def _tools(path: Path) -> list[Any]:

@@ -10,7 +10,6 @@ from argparse import ArgumentParser
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
@@ -19,7 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from voiceapp.errors import VoiceAppError
-from voiceapp.web.server import read_server_file
+from voiceapp.web.server_address import server_address
 from voiceapp.web.talk import Talk
 
 USERNAME = "talk"
@@ -55,15 +54,13 @@ class Command(BaseCommand):
             raise CommandError("Give a sound file, or --text, or both.")
         if file is not None and not file.is_file():
             raise CommandError(f"There is no file {file}.")
-        url = options["url"] or read_server_file(settings.VOICE.data_dir)
-        if url is None:
-            raise CommandError("No server runs on this data folder. Start one: python3 manage.py up")
+        url = options["url"]
         address = server_address(url)
         out: Path | None = options["out"]
         # Found out afterwards, the answers would be lost.
         if out is not None and (out.is_dir() or not out.parent.is_dir()):
             raise CommandError(f"{out} cannot be written: name a file in a folder that exists.")
-        cookie = cookie_by_link(url) if "/signin/" in url else cookie_of_own_user()
+        cookie = cookie_by_link(url) if url and "/signin/" in url else cookie_of_own_user()
         quiet = options["json"]
         talk = Talk(
             lambda line: None if quiet else self.stdout.write(line), allow_tools=options["allow_tools"]
@@ -110,19 +107,6 @@ class Command(BaseCommand):
                     )
         if not any(turn["assistant"] for turn in turns):
             raise CommandError(talk.ended.get("message") or "No answer came.")
-
-
-def server_address(url: str) -> str:
-    """Return the scheme, host and port of an address; raise ``CommandError`` where it is none."""
-    try:
-        address = urlsplit(url)
-        # A port that is none shows only when it is asked for.
-        usable = address.scheme in ("http", "https") and address.hostname and address.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise CommandError(f"{url} is not a server's address. Give one such as http://127.0.0.1:8000.")
-    return f"{address.scheme}://{address.netloc}"
 
 
 def cookie_of_own_user() -> str:

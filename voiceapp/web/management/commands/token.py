@@ -16,7 +16,7 @@ from voiceapp.records.tokens import make_token
 class Command(BaseCommand):
     """Make, list and delete API tokens."""
 
-    help = "Make an API token and print it, once. It opens /v1/generate, /nnrp and /ws/model-host/."
+    help = "Make an API token and print it, once. It opens the text gateway, /nnrp and /ws/model-host/."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""

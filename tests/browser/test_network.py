@@ -1,0 +1,168 @@
+"""The page on a bad network: the real server, a real browser, and between them a proxy that misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, Playwright, Route, expect
+
+from tests.browser.browser import heard, microphone_flags, open_page, pcm16, tone, until, wait_tap
+from tests.browser.scripted import ROOT, ScriptedServer
+from tests.proxy import Proxy, proxy
+from tests.scripted import Service, service
+from tests.servers import Server
+
+FAKE = microphone_flags(None)
+FASTER = 10
+"""The page's patience with a silent line, and its pings, run so many times as fast in these tests."""
+T = TypeVar("T")
+
+
+class Network:
+    """An event loop on a thread of its own, with a Realtime service, and proxies."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._stack = AsyncExitStack()
+        self.service: Service = self.run(self._stack.enter_async_context(service()))
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine there and return its result."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+
+    def proxy(self, url: str, **options: Any) -> Proxy:
+        """Put a proxy before an address."""
+        address = urlsplit(url)
+        assert address.hostname
+        assert address.port
+        return self.run(self._stack.enter_async_context(proxy(address.hostname, address.port, **options)))
+
+    def call(self, do: Any) -> None:
+        """Call something there."""
+
+        async def called() -> None:
+            do()
+
+        self.run(called())
+
+    def close(self) -> None:
+        """End everything."""
+        self.run(self._stack.aclose())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    made = Network()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def product(network: Network, tmp_path: Path) -> Iterator[Server]:
+    """The real server, whose Realtime service is the scripted one."""
+    running = Server(
+        tmp_path,
+        AZURE_OPENAI_ENDPOINT=network.service.url,
+        AZURE_OPENAI_API_KEY="k",
+        AZURE_OPENAI_DEPLOYMENT="d",
+        AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT="t",
+    )
+    try:
+        running.wait()
+        yield running
+    finally:
+        running.stop()
+
+
+def hurry(page: Page) -> None:
+    """Let the page's own code lose patience sooner; nothing else of it is changed."""
+    source = (ROOT / "static/voiceapp/realtime/socket.js").read_text()
+    for name in ("PING_MS", "DEAD_MS"):
+        source, count = re.subn(
+            rf"(export const {name} = )(\d+);", lambda found: f"{found[1]}{int(found[2]) // FASTER};", source
+        )
+        assert count == 1
+
+    def answer(route: Route) -> None:
+        route.fulfill(body=source, content_type="text/javascript")
+
+    page.route("**/realtime/socket.js", answer)
+
+
+def test_a_line_that_dies_without_a_word_in_mid_answer_loses_and_repeats_nothing(
+    playwright: Playwright, network: Network, product: Server
+) -> None:
+    between = network.proxy(product.url)
+    upstream = network.service
+    with open_page(playwright, "about:blank", flags=FAKE, bypass_csp=True) as page:
+        hurry(page)
+        page.goto(f"http://127.0.0.1:{between.port}{urlsplit(product.link).path}")
+        page.click("#talk")
+        expect(page.locator("#status-word")).to_have_text("Listening")
+        wait_tap(page)
+        until(page, "document.querySelector('#level').style.getPropertyValue('--level') !== ''")
+        began = time.monotonic() - len(upstream.audio) / 48_000
+        network.run(upstream.begin_answer())
+        network.run(upstream.say("One two", pcm16(tone(24000, 2))))
+        expect(page.locator("#status-word")).to_have_text("Speaking")
+        network.call(between.freeze)
+        died = len(upstream.audio)
+        # The service goes on, and so does whoever speaks.
+        network.run(upstream.say(" three four.", pcm16(tone(24000, 2))))
+        network.run(upstream.end_answer("One two three four."))
+        expect(page.locator("#status-word")).to_have_text("Reconnecting", timeout=8000)
+        assert len(upstream.audio) - died <= 48_000 * 0.3, "nothing comes through a dead line"
+        network.call(between.thaw)
+        expect(page.locator("#status-word")).not_to_have_text("Reconnecting", timeout=8000)
+        expect(page.locator(".line.assistant .said")).to_have_text("One two three four.")
+        expect(page.locator("#status-word")).to_have_text("Listening", timeout=8000)
+        assert upstream.connections == 1
+        expect(page.locator(".notice")).to_have_count(0)
+        expect(page.locator(".line.assistant")).to_have_count(1)
+        # What was said meanwhile came, all of it and once.
+        spoken = len(upstream.audio) / 48_000
+        passed = time.monotonic() - began
+        assert passed - 0.7 <= spoken <= passed + 0.3
+        # The recorder hands over what it has in parts.
+        page.wait_for_timeout(300)
+        sound = heard(page)
+        hundredth = sound.rate_hz // 100
+        parts = abs(sound.samples[: len(sound.samples) // hundredth * hundredth]).reshape(-1, hundredth)
+        loud_ms = int((parts.max(axis=1) > 0.02).sum()) * 10
+        assert 3950 <= loud_ms <= 4050
+        page.click("#hangup")
+
+
+def test_a_quiet_page_stays_connected_through_a_proxy_that_closes_idle_lines(
+    playwright: Playwright, network: Network, server: ScriptedServer
+) -> None:
+    # Faster by as much as the pings: after six seconds for the sixty of the world.
+    between = network.proxy(server.url, idle_s=60 / FASTER / 4)
+    with open_page(playwright, "about:blank", flags=FAKE) as page:
+        hurry(page)
+        page.goto(f"http://127.0.0.1:{between.port}/")
+        page.fill("#message", "I only type.")
+        page.press("#message", "Enter")
+        link = server.link()
+        link.ready()
+        expect(page.locator("#status-word")).to_have_text("Thinking")
+        # Twice as long as the proxy waits.
+        page.wait_for_timeout(3000)
+        assert link.open
+        assert len(server.links) == 1
+        assert sum(text["type"] == "ping" for text in link.texts) >= 4
+        assert not link.frames

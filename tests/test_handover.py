@@ -1,0 +1,58 @@
+"""The channel layer fails: nobody answers, and whoever talks goes on."""
+
+# The fixtures are those of the other tests of the page's socket.
+# ruff: noqa: F811
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from channels.layers import get_channel_layer
+
+from tests.test_relay import Talk, drained, signed_in, talking  # noqa: F401
+from voiceapp.relay import handover as module
+from voiceapp.relay.ending import Ending
+from voiceapp.relay.handover import handover
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def layer(url: str) -> dict[str, Any]:
+    backend = "channels_redis.pubsub.RedisPubSubChannelLayer"
+    return {"default": {"BACKEND": backend, "CONFIG": {"hosts": [url]}}}
+
+
+@pytest.fixture
+async def redis_is_away(settings: Any) -> AsyncIterator[None]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings.CHANNEL_LAYERS = layer(f"redis://127.0.0.1:{port}/0")
+    yield
+    await handover.aclose()
+    await get_channel_layer().flush()
+
+
+async def test_nobody_is_asked_where_there_is_no_layer() -> None:
+    assert not handover.available()
+    handover.listen()
+    assert handover._listener is None
+
+
+async def test_without_redis_talk_goes_on_and_asking_takes_no_longer_than_it_may(
+    redis_is_away: None, talking: Talk, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(module, "ANSWER_S", 0.3)
+    async with talking() as (page, upstream):
+        assert handover.available()
+        began = time.monotonic()
+        asked = [handover.ask("nobody", uuid4(), 1, Ending.MOVED) for _ in range(3)]
+        assert await asyncio.gather(*asked) == [None, None, None]
+        assert time.monotonic() - began < 2
+        await upstream.user_turn("still here")
+        await page.until("conversation.item.input_audio_transcription.completed")

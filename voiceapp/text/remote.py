@@ -1,0 +1,201 @@
+"""Chat services, Azure's and compatible ones, reached by the ``openai`` package."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx2
+import msgspec
+import openai
+from openai.types.chat import ChatCompletionChunk
+
+from voiceapp import entra
+from voiceapp.config import VoiceConfig
+from voiceapp.errors import ConfigurationError, TextEngineError, UpstreamRefused
+
+Object = dict[str, Any]
+
+# Without a key the client refuses to start; local servers want none.
+_NO_KEY: Final = "none"
+_CONNECT_TIMEOUT_S: Final = 10.0
+_TIMEOUT_S: Final = 60.0
+
+
+def completions(config: VoiceConfig) -> RemoteCompletions:
+    """Return the chat service that the settings name."""
+    if config.text_base_url:
+        client = openai.AsyncOpenAI(
+            base_url=config.text_base_url, api_key=config.text_api_key or _NO_KEY, **client_options()
+        )
+        return RemoteCompletions(client, config.text_model, "compatible")
+    return RemoteCompletions(azure_client(config), config.azure_chat_deployment, "azure")
+
+
+def azure_client(config: VoiceConfig) -> openai.AsyncOpenAI:
+    """Return a client for the resource's v1 address, or for the dated one where a version is set.
+
+    A key goes as ``api-key``; without one, Microsoft Entra ID gives a fresh token for each request.
+    """
+    address = urlsplit(config.azure_endpoint)
+    scheme = {"wss": "https", "ws": "http"}.get(address.scheme, address.scheme)
+    base = f"{scheme}://{address.netloc}{address.path.split('/openai', 1)[0].rstrip('/')}"
+    token = _tokens(config.azure_entra_scope)
+    if config.azure_chat_api_version:
+        return openai.AsyncAzureOpenAI(
+            azure_endpoint=base,
+            api_version=config.azure_chat_api_version,
+            azure_deployment=config.azure_chat_deployment,
+            **(
+                {"api_key": config.azure_api_key}
+                if config.azure_api_key
+                else {"azure_ad_token_provider": token}
+            ),
+            **client_options(),
+        )
+    headers = {"api-key": config.azure_api_key} if config.azure_api_key else None
+    return openai.AsyncOpenAI(
+        base_url=f"{base}/openai/v1",
+        api_key=config.azure_api_key or token,
+        default_headers=headers,
+        **client_options(),
+    )
+
+
+def _tokens(scope: str) -> Callable[[], Awaitable[str]]:
+    async def token() -> str:
+        return await entra.token(scope)
+
+    return token
+
+
+class RemoteCompletions:
+    """A chat service, reached by the ``openai`` package; requests and chunks pass through unchanged."""
+
+    def __init__(self, client: openai.AsyncOpenAI, model: str, provider: str) -> None:
+        self._client = client
+        self._model = model
+        self._provider = provider
+
+    @property
+    def provider(self) -> str:
+        """See ``Completions``."""
+        return self._provider
+
+    @property
+    def model(self) -> str:
+        """See ``Completions``."""
+        return self._model
+
+    async def stream(self, body: Object) -> AsyncGenerator[Object]:
+        """See ``Completions``."""
+        asked = {**body, "model": body.get("model") or self._model, "stream": True}
+        try:
+            # Not by the typed method: the body is the client's own, and to walk through all of its messages
+            # would take a millisecond.
+            stream = await self._client.post(
+                "/chat/completions",
+                cast_to=ChatCompletionChunk,
+                body=asked,
+                stream=True,
+                stream_cls=openai.AsyncStream[ChatCompletionChunk],
+            )
+            async with stream:
+                async for chunk in stream:
+                    yield _plain(chunk)
+        except openai.APIError as error:
+            raise _explain(error) from error
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            # The SDK explains what goes wrong before the stream begins, and nothing after.
+            code = (
+                "text_engine_timeout" if isinstance(error, httpx2.TimeoutException) else "text_engine_error"
+            )
+            raise TextEngineError("The chat endpoint broke off its answer.", code=code) from error
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            told = "The chat endpoint sent something that is no part of an answer."
+            raise TextEngineError(told, code="text_engine_error") from error
+        except (ConfigurationError, UpstreamRefused) as error:
+            # There was no token to sign in with.
+            raise TextEngineError(error.message, code="text_engine_refused") from error
+
+    async def aclose(self) -> None:
+        """See ``Completions``."""
+        await self._client.close()
+
+
+def client_options() -> dict[str, Any]:
+    """Return how this product uses the ``openai`` client."""
+    return {
+        "timeout": openai.Timeout(_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S),
+        # A second try would come too late for somebody who waits for a spoken answer.
+        "max_retries": 0,
+    }
+
+
+def _plain(chunk: ChatCompletionChunk) -> Object:
+    """Return the chunk with all that the service sent and nothing that it did not.
+
+    Raises ``TextEngineError`` where it is no chunk: the SDK takes whatever JSON there is.
+    """
+    plain: Any = (
+        chunk.to_dict(mode="json", warnings=False) if isinstance(chunk, ChatCompletionChunk) else None
+    )
+    try:
+        msgspec.convert(plain, _Chunk)
+    except msgspec.ValidationError:
+        told = "The chat endpoint sent something that is no part of an answer."
+        raise TextEngineError(told, code="text_engine_error") from None
+    found: Object = plain
+    return found
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Call(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(msgspec.Struct):
+    index: int | None = None
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    """What is read of a chunk, where it is there at all."""
+
+    choices: list[_Choice] | None = None
+    usage: Object | None = None
+
+
+def _explain(error: openai.APIError) -> TextEngineError:
+    """Return our error for the SDK's, with nothing of the payload in it."""
+    code, message = "text_engine_error", "The chat endpoint failed."
+    match error:
+        case openai.APITimeoutError():
+            code, message = "text_engine_timeout", "The chat endpoint did not answer in time."
+        case openai.APIConnectionError():
+            code, message = "text_engine_unreachable", "The chat endpoint cannot be reached."
+        case openai.AuthenticationError() | openai.PermissionDeniedError():
+            code, message = "text_engine_refused", "The chat endpoint refused the key."
+        case openai.NotFoundError():
+            code, message = "text_engine_not_found", "The chat endpoint does not know this address or model."
+        case openai.RateLimitError():
+            code, message = "rate_limit_exceeded", "The chat endpoint is at its limit; try again soon."
+        case _ if error.code == "content_filter":
+            code, message = "content_filter", "The chat endpoint's content filter blocked the request."
+        case openai.BadRequestError():
+            code, message = "invalid_request", "The chat endpoint did not accept the request."
+    return TextEngineError(message, code=code)
