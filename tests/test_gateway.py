@@ -444,6 +444,18 @@ async def test_a_token_in_the_address_opens_the_chat_addresses_as_well(server: s
             assert answer.status_code == status
 
 
+@pytest.mark.parametrize(
+    "address", ["/v1/generate", "/openai/v1/chat/completions", "/openai/deployments/dear/chat/completions"]
+)
+async def test_a_client_cannot_choose_what_the_operator_pays_for(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    async with chat_behind(monkeypatch, script=sse(text("Hello."), STOP, USAGE, "[DONE]")) as chat:
+        answer = await client.post(address, json={**HELLO, "model": "dear"})
+    assert answer.status_code == 200
+    assert chat.requests[0]["model"] == "upstream-model"
+
+
 async def test_a_model_that_nobody_connected_is_not_available_yet(client: httpx.AsyncClient) -> None:
     for address in ("/v1/generate", "/openai/v1/chat/completions"):
         answer = await client.post(address, json={**HELLO, "model": "model-host"})

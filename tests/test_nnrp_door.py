@@ -32,8 +32,8 @@ from tests.nnrp_parts import (
 from tests.test_tool_calls import calls, ending, fragment
 from voiceapp.asgi import application
 from voiceapp.errors import RemoteProtocolError, UpstreamRefused
+from voiceapp.nnrp.backing import FAILING_MODEL
 from voiceapp.nnrp.client import connect
-from voiceapp.nnrp.consumer import FAILING_MODEL
 from voiceapp.records.models import ApiToken, TokenUsage
 from voiceapp.records.tokens import forget_known, make_token
 from voiceapp.text import providers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 from django.core.management import get_commands
@@ -51,3 +52,17 @@ def test_the_links_lead_somewhere() -> None:
 
 def test_nothing_is_left_to_be_filled_in() -> None:
     assert "@@" not in README
+
+
+def test_packages_are_named_in_the_versions_that_are_tested() -> None:
+    pinned = {
+        package
+        for extra in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+            "optional-dependencies"
+        ].values()
+        for package in extra
+    }
+    texts = [README, *(path.read_text() for path in (ROOT / "voiceapp").rglob("*.py"))]
+    named = {found for text in texts for found in re.findall(r"pip install '?([\w\[\]-]+==[\d.]+\d)", text)}
+    assert len(named) >= len(pinned)
+    assert named <= pinned

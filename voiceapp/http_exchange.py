@@ -199,7 +199,8 @@ class Exchange:
         """Answer with server-sent events until ``parts`` ends; close ``parts`` when the client leaves.
 
         A comment is sent where nothing comes for ``KEEP_ALIVE_S``. The closing happens at once, whatever
-        ``parts`` is waiting for. ``farewell`` is sent instead of the rest where the server stops.
+        ``parts`` is waiting for. ``farewell`` is sent instead of the rest where the server stops; without one
+        ``parts`` must end by itself then.
         """
         await self._start(
             200, "text/event-stream", [("cache-control", "no-store"), ("x-accel-buffering", "no"), *headers]
@@ -208,8 +209,9 @@ class Exchange:
         gone = asyncio.create_task(self._gone())
         stopped = asyncio.create_task(self._stopped.wait())
         try:
-            await asyncio.wait({pump, gone, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            cut = stopped.done() and not gone.done() and not pump.done()
+            ends = {pump, gone, stopped} if farewell else {pump, gone}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            cut = stopped.done() and bool(farewell) and not gone.done() and not pump.done()
         finally:
             for task in (pump, gone, stopped):
                 task.cancel()

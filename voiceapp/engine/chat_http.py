@@ -60,9 +60,6 @@ async def _answer(exchange: Exchange) -> None:
         model=model if isinstance(model, str) else "",
         user_id=holder.user_id if holder else None,
     )
-    if completions.provider in ("azure", "compatible"):
-        # The name that a client gives is this product's; the service behind knows its own.
-        body["model"] = completions.model
     with holder.request() if holder else nullcontext():
         if body.get("stream"):
             await _stream(exchange, completions, body, holder)

@@ -7,7 +7,6 @@ thread for each.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from voiceapp.engine import credentials, models, thinking
 from voiceapp.engine.connection import Connection
 from voiceapp.engine.faults import FaultScript, FaultScriptError
 from voiceapp.engine.session_config import Kind
-from voiceapp.http_exchange import can_refuse_by_http, headers_of, query_of, refuse_upgrade
+from voiceapp.http_exchange import Receive, Send, can_refuse_by_http, headers_of, query_of, refuse_upgrade
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.tools.mcp_client import McpClient
 
@@ -50,11 +49,7 @@ class _Wish:
     thinker: thinking.Thinker
 
 
-async def realtime_socket(
-    scope: dict[str, Any],
-    receive: Callable[[], Awaitable[Any]],
-    send: Callable[[Any], Awaitable[None]],
-) -> None:
+async def realtime_socket(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     """Serve one WebSocket of a Realtime client."""
     await receive()
     headers, query = headers_of(scope), query_of(scope)

@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from django.conf import settings
 from django.dispatch import receiver
 
-from voiceapp.errors import TextEngineError
 from voiceapp.http_exchange import Receive, refuse_upgrade
 from voiceapp.http_exchange import Send as SendMessage
+from voiceapp.nnrp.backing import Backing, TokenBacking
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
 from voiceapp.nnrp.layouts import ErrorCode, WireError
 from voiceapp.nnrp.operations import (
@@ -33,13 +32,9 @@ from voiceapp.nnrp.operations import (
     Stop,
 )
 from voiceapp.nnrp.outbox import Outbox
-from voiceapp.nnrp.work import Backing, Work
+from voiceapp.nnrp.work import Work
 from voiceapp.protocol.events import Object
-from voiceapp.records import tokens
-from voiceapp.records.tokens import TokenHolder
 from voiceapp.signals import server_stopping
-from voiceapp.text import providers
-from voiceapp.text.completions import Completions
 
 logger = logging.getLogger(__name__)
 
@@ -56,28 +51,8 @@ SEND_S: Final = 30.0
 """How long a client may leave a packet unread."""
 DRAIN_S: Final = 10.0
 """How long operations may go on when the server stops."""
-FAILING_MODEL: Final = "backend-error"
-"""Model that always fails, where faults may be ordered."""
 FAILED: Final = 4011
 """Close code of a connection that a fault of ours ended."""
-
-
-class TokenBacking:
-    """API tokens open it, the text engine answers, and the token's quota pays."""
-
-    async def admit(self, scope: Message) -> TokenHolder | None:
-        """See ``Backing``."""
-        return await tokens.holder_of(scope)
-
-    async def engine(self, holder: TokenHolder, body: Object) -> Completions:
-        """See ``Backing``."""
-        if body["model"] == FAILING_MODEL and settings.VOICE.engine_faults not in ("", "0"):
-            raise TextEngineError("The model failed, as ordered.")
-        return await providers.completions(settings.VOICE, model=body["model"], user_id=holder.user_id)
-
-    async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
-        """See ``Backing``."""
-        await tokens.charge(holder, tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 class NnrpApp:

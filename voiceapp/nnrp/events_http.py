@@ -21,9 +21,10 @@ from django.dispatch import receiver
 from voiceapp.errors import LocalProtocolError, VoiceAppError
 from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
 from voiceapp.nnrp import profile
-from voiceapp.nnrp.consumer import DRAIN_S, TokenBacking
+from voiceapp.nnrp.backing import Backing, TokenBacking
+from voiceapp.nnrp.consumer import DRAIN_S
 from voiceapp.nnrp.profile import ProfileError, Request
-from voiceapp.nnrp.work import Backing, Work
+from voiceapp.nnrp.work import Work
 from voiceapp.protocol import tool_calls
 from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import ToolCallOrder
@@ -37,8 +38,6 @@ MAX_WAITING: Final = 64
 """Requests of one token that wait for their turn in one process, beyond those that it may have under way."""
 MAX_UNSENT: Final = 64
 """Events that wait for a slow reader, as few as let a burst of the service come in without a pause."""
-
-_STOPPING: Final = profile.error_event("server_error", "backend_overload", "The server is stopping.")
 
 
 class EventsApp:
@@ -97,7 +96,7 @@ class EventsApp:
             return
         self._under_way[holder.token_id] += 1
         try:
-            await exchange.stream(self._frames(request, holder), farewell=_frame(_STOPPING))
+            await exchange.stream(self._frames(request, holder))
         finally:
             self._under_way[holder.token_id] -= 1
             self._under_way += Counter()

@@ -7,17 +7,17 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, aclosing, asynccontextmanager
-from typing import Any, Final, Protocol
+from typing import Final
 
 from voiceapp.errors import LocalProtocolError, RemoteProtocolError, TextEngineError
 from voiceapp.nnrp import profile
+from voiceapp.nnrp.backing import DEFAULT_MODEL, Backing
 from voiceapp.nnrp.data_layouts import Status
 from voiceapp.nnrp.profile import ProfileError, Request
 from voiceapp.nnrp.replies import Reply
 from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import ToolCallFault
 from voiceapp.records.tokens import QuotaExceeded, TokenHolder
-from voiceapp.text.completions import Completions
 
 logger = logging.getLogger(__name__)
 
@@ -28,27 +28,11 @@ QUEUE_S: Final = 30.0
 """How long an operation waits where its token has as many requests under way as it may."""
 _LOOK_S: Final = 0.05
 """How often it looks for a place: requests that came another way free places too, and tell nobody."""
-DEFAULT_MODEL: Final = "default"
-"""A request must name a model; this names whichever the settings do."""
-
 _ENGINE_OVERLOAD: Final = frozenset({"rate_limit_exceeded"})
 _ENGINE_TIMEOUT: Final = frozenset({"text_engine_timeout"})
 
 Tell = Callable[[Object], Awaitable[None]]
 """Sends a partial event; waits where the client reads too slowly."""
-
-
-class Backing(Protocol):
-    """What stands behind ``/nnrp`` and ``/v1/events``: who may come in, who answers, and who pays."""
-
-    async def admit(self, scope: dict[str, Any]) -> TokenHolder | None:
-        """Return whose token a connection brings."""
-
-    async def engine(self, holder: TokenHolder, body: Object) -> Completions:
-        """Return who answers a request; raise ``TextEngineError`` where nobody does."""
-
-    async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
-        """Keep what a request used."""
 
 
 class Work:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ from django.http.request import validate_host
 from voiceapp.actions import SendBrowser, to_browser
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import AudioFormatError, DecodeError, VoiceAppError
+from voiceapp.http_exchange import Receive, Send
 from voiceapp.protocol import codec
 from voiceapp.protocol.events import Object
 from voiceapp.relay.ending import Ending
@@ -31,8 +31,6 @@ from voiceapp.relay.starting import BAD_START, Refused, Start, Visitor, begin, r
 logger = logging.getLogger(__name__)
 
 Message = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 MAX_TEXT_BYTES = 1024 * 1024
 """Longest text message of a page."""

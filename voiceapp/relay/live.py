@@ -60,7 +60,10 @@ class Page(Protocol):
 
 
 class LiveSession:
-    """See the module. All methods run on the event loop; none of them waits but ``run`` and ``ended``."""
+    """See the module. All methods run on the event loop; none of them waits but ``run``.
+
+    ``target_of`` gives the service of whoever the call is handed to, ``target`` where it is left out.
+    """
 
     def __init__(
         self,
@@ -69,12 +72,13 @@ class LiveSession:
         target: Target,
         config: VoiceConfig,
         legs: Legs | None = None,
+        target_of: Callable[[AssistantConfig], Target] | None = None,
     ) -> None:
         self.id = opened.session_id
         self.user_id = user_id
         self.target = target
         self.config = config
-        self.target_of: Callable[[AssistantConfig], Target] = lambda _: target
+        self._target_of = target_of or (lambda _: target)
         self.assistant = with_captions_of(opened.assistant, captions=target.captions)
         self.legs = legs or Legs(self.assistant.input_format, self.assistant.output_format)
         self.frames = 0
@@ -243,7 +247,7 @@ class LiveSession:
 
     def speak_as(self, assistant: AssistantConfig) -> None:
         """Go on with another assistant, over a new connection to the service."""
-        self.target = self.target_of(assistant)
+        self.target = self._target_of(assistant)
         self.assistant = with_captions_of(assistant, captions=self.target.captions)
         self._tools = self._tools_of(assistant)
         become(self.conversation, self.assistant, self._tools.definitions(), self._tools.ask_first())

@@ -146,8 +146,7 @@ def _live(
     address, user_id = visitor.own_address, visitor.login.user_id
     target_of = partial(_target, target, visitor.config, address, user_id, opened.session_id)
     agreed = Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format)
-    session = LiveSession(opened, user_id, target_of(assistant), visitor.config, agreed)
-    session.target_of = target_of
+    session = LiveSession(opened, user_id, target_of(assistant), visitor.config, agreed, target_of)
     session.attach(visitor.page)
     handover.listen()
     return session

@@ -90,7 +90,8 @@ class RemoteCompletions:
 
     async def stream(self, body: Object) -> AsyncGenerator[Object]:
         """See ``Completions``."""
-        asked = {**body, "model": body.get("model") or self._model, "stream": True}
+        # The name that a client gives is this product's; whose tokens are spent is the operator's choice.
+        asked = {**body, "model": self._model, "stream": True}
         try:
             # Not by the typed method: the body is the client's own, and to walk through all of its messages
             # would take a millisecond.

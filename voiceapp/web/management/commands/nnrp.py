@@ -12,10 +12,10 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.errors import VoiceAppError
+from voiceapp.nnrp.backing import DEFAULT_MODEL
 from voiceapp.nnrp.client import Dropped, connect
 from voiceapp.nnrp.consumer import PATH
 from voiceapp.nnrp.profile import CANCELLED, COMPLETED, ERROR
-from voiceapp.nnrp.work import DEFAULT_MODEL
 from voiceapp.web.server_address import socket_address
 
 Object = dict[str, Any]

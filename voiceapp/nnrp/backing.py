@@ -1,0 +1,50 @@
+"""What stands behind the addresses of the profile: who may come in, who answers, and who pays."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+from django.conf import settings
+
+from voiceapp.errors import TextEngineError
+from voiceapp.protocol.events import Object
+from voiceapp.records import tokens
+from voiceapp.records.tokens import TokenHolder
+from voiceapp.text import providers
+from voiceapp.text.completions import Completions
+
+DEFAULT_MODEL: Final = "default"
+"""A request must name a model; this names whichever the settings do."""
+FAILING_MODEL: Final = "backend-error"
+"""Model that always fails, where faults may be ordered."""
+
+
+class Backing(Protocol):
+    """What stands behind ``/nnrp`` and ``/v1/events``: who may come in, who answers, and who pays."""
+
+    async def admit(self, scope: dict[str, Any]) -> TokenHolder | None:
+        """Return whose token a connection brings."""
+
+    async def engine(self, holder: TokenHolder, body: Object) -> Completions:
+        """Return who answers a request; raise ``TextEngineError`` where nobody does."""
+
+    async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
+        """Keep what a request used."""
+
+
+class TokenBacking:
+    """API tokens open it, the text engine answers, and the token's quota pays."""
+
+    async def admit(self, scope: dict[str, Any]) -> TokenHolder | None:
+        """See ``Backing``."""
+        return await tokens.holder_of(scope)
+
+    async def engine(self, holder: TokenHolder, body: Object) -> Completions:
+        """See ``Backing``."""
+        if body["model"] == FAILING_MODEL and settings.VOICE.engine_faults not in ("", "0"):
+            raise TextEngineError("The model failed, as ordered.")
+        return await providers.completions(settings.VOICE, model=body["model"], user_id=holder.user_id)
+
+    async def charge(self, holder: TokenHolder, tokens_in: int, tokens_out: int) -> None:
+        """See ``Backing``."""
+        await tokens.charge(holder, tokens_in=tokens_in, tokens_out=tokens_out)
