@@ -30,9 +30,6 @@ from voiceapp.records.validation import (
     validate_voices,
 )
 
-MODEL_LENGTH = 200
-MOST_USED = 10_000_000
-"""Tokens that one request can have used, whatever a service says."""
 TITLE_LENGTH = 80
 FORMAT_CHOICES = [
     (AudioFormat.PCM16.value, "PCM, 16 bit, 24 kHz"),
@@ -391,7 +388,7 @@ class Evaluation(models.Model):
     )
     overall = models.PositiveSmallIntegerField()
     comment = models.TextField(blank=True)
-    model = models.CharField(max_length=MODEL_LENGTH, blank=True)
+    model = models.CharField(max_length=200, blank=True)
     tokens_in = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)
 
