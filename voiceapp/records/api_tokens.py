@@ -6,9 +6,6 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-MOST_USED = 10_000_000
-"""Tokens that one request can have used, whatever a service says."""
-
 
 class ApiToken(models.Model):
     """A key with which a program of a user reaches the text engine, ``/nnrp`` and ``/ws/model-host/``.

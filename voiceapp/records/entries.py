@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from voiceapp.config import AssistantConfig
+
+MODEL_LENGTH: Final = 200
+"""Characters of a model's name that are kept."""
+MOST_USED: Final = 10_000_000
+"""Tokens that one request can have used, whatever a service says."""
 
 
 class ItemRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig, Thinking
 from voiceapp.http_tools import HttpToolSet as HttpTools
 from voiceapp.mcp_servers import McpServer
-from voiceapp.records.api_tokens import MOST_USED, ApiToken, TokenUsage
+from voiceapp.records.api_tokens import ApiToken, TokenUsage
 from voiceapp.records.clock import clock
 from voiceapp.records.http_tool_sets import HttpToolSet
 from voiceapp.records.inert import inert
@@ -32,11 +32,10 @@ from voiceapp.records.validation import (
 )
 
 __all__ = [
-    "MOST_USED", "ApiToken", "Assistant", "Evaluation", "HttpToolSet", "Item", "Note", "Response", "Session",
-    "Sessions", "TokenUsage", "ToolCall",
+    "ApiToken", "Assistant", "Evaluation", "HttpToolSet", "Item", "Note", "Response", "Session", "Sessions",
+    "TokenUsage", "ToolCall",
 ]  # fmt: skip
 
-MODEL_LENGTH = 200
 TITLE_LENGTH = 80
 FORMAT_CHOICES = [
     (AudioFormat.PCM16.value, "PCM, 16 bit, 24 kHz"),
@@ -341,7 +340,7 @@ class Evaluation(models.Model):
     )
     overall = models.PositiveSmallIntegerField()
     comment = models.TextField(blank=True)
-    model = models.CharField(max_length=MODEL_LENGTH, blank=True)
+    model = models.CharField(max_length=200, blank=True)
     tokens_in = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)
 

@@ -20,10 +20,16 @@ from voiceapp.config import AssistantConfig, UpstreamKind, VoiceConfig
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import history
 from voiceapp.records.archive import journals_ms, recordings_folder
-from voiceapp.records.entries import ItemRecord, OpenedSession, Passage, ResponseRecord, ToolCallRecord
-from voiceapp.records.models import (
+from voiceapp.records.entries import (
     MODEL_LENGTH,
     MOST_USED,
+    ItemRecord,
+    OpenedSession,
+    Passage,
+    ResponseRecord,
+    ToolCallRecord,
+)
+from voiceapp.records.models import (
     TITLE_LENGTH,
     Assistant,
     Evaluation,

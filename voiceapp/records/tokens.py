@@ -20,7 +20,8 @@ from django.utils import timezone
 
 from voiceapp.errors import VoiceAppError
 from voiceapp.http_exchange import bearer_token, headers_of, query_of
-from voiceapp.records.models import MOST_USED, ApiToken, TokenUsage
+from voiceapp.records.entries import MOST_USED
+from voiceapp.records.models import ApiToken, TokenUsage
 
 PREFIX: Final = "va_"
 FRESH_S: Final = 5.0
