@@ -8,10 +8,17 @@ from typing import Any
 
 import pytest
 
-from voiceapp.actions import CallTool, KeptItem, SaveToolCall, SendAudio, SendBrowser, SendUpstream
-from voiceapp.approvals import MAX_PENDING, MAX_SHOWN_CHARS
 from voiceapp.config import AssistantConfig
-from voiceapp.conversation import Conversation
+from voiceapp.conversation.actions import (
+    CallTool,
+    KeptItem,
+    SaveToolCall,
+    SendAudio,
+    SendBrowser,
+    SendUpstream,
+)
+from voiceapp.conversation.approvals import MAX_PENDING, MAX_SHOWN_CHARS
+from voiceapp.conversation.state import Conversation
 from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol import codec
 from voiceapp.protocol.events import Object

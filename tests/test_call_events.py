@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.contracts import ToolCalls
 from tests.test_approvals import CALL, REQUEST, SESSION, Talk
-from voiceapp.actions import SendBrowser
-from voiceapp.call_events import MAX_ARGUMENTS_CHARS
+from voiceapp.conversation.actions import SendBrowser
+from voiceapp.conversation.call_events import MAX_ARGUMENTS_CHARS
 from voiceapp.errors import RemoteProtocolError
 from voiceapp.protocol import tool_calls
 from voiceapp.protocol.tool_calls import ToolCallOrder

@@ -6,9 +6,9 @@ from itertools import count, permutations
 
 import pytest
 
-from voiceapp.actions import CallTool, SaveItem, SaveToolCall, SendUpstream
 from voiceapp.config import AssistantConfig
-from voiceapp.conversation import Conversation
+from voiceapp.conversation.actions import CallTool, SaveItem, SaveToolCall, SendUpstream
+from voiceapp.conversation.state import Conversation
 from voiceapp.protocol import codec
 from voiceapp.protocol.events import Object
 

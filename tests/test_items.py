@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from voiceapp.actions import SaveItem
-from voiceapp.items import Items
+from voiceapp.conversation.actions import SaveItem
+from voiceapp.conversation.items import Items
 
 
 def test_an_item_that_is_done_without_a_status_is_complete() -> None:

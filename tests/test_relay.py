@@ -20,8 +20,8 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.test import AsyncClient
 
 from tests.scripted import Service, service
+from voiceapp.conversation.page_events import MAX_TYPED_BYTES
 from voiceapp.entra import use_credential
-from voiceapp.page_events import MAX_TYPED_BYTES
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records import store
 from voiceapp.records.models import Assistant, Session, ToolCall

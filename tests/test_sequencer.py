@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from voiceapp.conversation.sequencer import MAX_WAITING, ResponseSequencer
 from voiceapp.protocol.events import Object
-from voiceapp.sequencer import MAX_WAITING, ResponseSequencer
 
 
 class Service(RuleBasedStateMachine):

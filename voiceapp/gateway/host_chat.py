@@ -1,4 +1,4 @@
-"""Chat completions dressed as the Responses API, for hosts whose endpoint has only the former; pure."""
+"""Chat completions dressed as the Responses API, for hosts whose endpoint has only the former."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
+from voiceapp.conversation.session_config import HISTORY_CHARS
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.entries import ItemRecord, Passage, in_order
 from voiceapp.records.models import Item, Session
-from voiceapp.session_config import HISTORY_CHARS
 
 MAX_PASSAGES: Final = 50
 """Sessions of one conversation that are looked through; what is older would hardly fit anyway."""

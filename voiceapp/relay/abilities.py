@@ -12,11 +12,11 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from voiceapp.actions import Action, notice
-from voiceapp.agreement import Agreement
-from voiceapp.call_flow import CallFlow
 from voiceapp.config import AssistantConfig
-from voiceapp.conversation import Conversation
+from voiceapp.conversation.actions import Action, notice
+from voiceapp.conversation.agreement import Agreement
+from voiceapp.conversation.call_flow import CallFlow
+from voiceapp.conversation.state import Conversation
 from voiceapp.errors import ToolFailed, VoiceAppError
 from voiceapp.protocol import codec
 from voiceapp.protocol.events import Object

@@ -16,8 +16,8 @@ import msgspec
 from django.conf import settings
 from django.http.request import validate_host
 
-from voiceapp.actions import SendBrowser, to_browser
 from voiceapp.config import VoiceConfig
+from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.errors import AudioFormatError, DecodeError, VoiceAppError
 from voiceapp.http_exchange import Receive, Send
 from voiceapp.protocol import codec

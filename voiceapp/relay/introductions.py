@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from voiceapp.actions import SendBrowser, to_browser
 from voiceapp.config import AssistantConfig, VoiceConfig
+from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.protocol.events import Object
 from voiceapp.relay.legs import Legs
 

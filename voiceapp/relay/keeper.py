@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from voiceapp import actions
-from voiceapp.actions import SendBrowser, notice
+from voiceapp.conversation import actions
+from voiceapp.conversation.actions import SendBrowser, notice
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import store
 

@@ -8,9 +8,9 @@ import time
 from typing import Protocol
 from uuid import UUID
 
-from voiceapp.actions import Action, notice, to_browser
 from voiceapp.config import VoiceConfig
-from voiceapp.conversation import Conversation
+from voiceapp.conversation.actions import Action, notice, to_browser
+from voiceapp.conversation.state import Conversation
 from voiceapp.errors import UpstreamError
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.protocol.events import Event, Object, UnknownEvent

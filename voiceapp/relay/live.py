@@ -13,10 +13,10 @@ from collections.abc import Callable
 from itertools import count
 from typing import Protocol
 
-from voiceapp import actions
-from voiceapp.actions import Action, to_browser
 from voiceapp.config import AssistantConfig, VoiceConfig
-from voiceapp.conversation import Conversation
+from voiceapp.conversation import actions
+from voiceapp.conversation.actions import Action, to_browser
+from voiceapp.conversation.state import Conversation
 from voiceapp.errors import AudioFormatError, VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from voiceapp import session_config
-from voiceapp.actions import KeptItem, SendBrowser, to_browser
+from voiceapp.conversation import session_config
+from voiceapp.conversation.actions import KeptItem, SendBrowser, to_browser
 from voiceapp.protocol.events import Object
 from voiceapp.records.store import ItemRecord, Passage
 

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import msgspec
 
-from voiceapp.actions import SendBrowser, to_browser
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig, VoiceConfig
+from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.errors import VoiceAppError
 from voiceapp.protocol.events import Object
 from voiceapp.records import store, takeover

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable
 from uuid import UUID
 
-from voiceapp.actions import Action, CallTool, SendBrowser, to_browser
 from voiceapp.config import AssistantConfig, VoiceConfig
-from voiceapp.conversation import Conversation
+from voiceapp.conversation.actions import Action, CallTool, SendBrowser, to_browser
+from voiceapp.conversation.mcp_calls import no_tools
+from voiceapp.conversation.state import Conversation
 from voiceapp.errors import ToolError
-from voiceapp.mcp_calls import no_tools
 from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol.events import Object
 from voiceapp.tools.capabilities import Capabilities

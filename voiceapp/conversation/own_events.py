@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from voiceapp.actions import SendUpstream
+from voiceapp.conversation.actions import SendUpstream
 from voiceapp.protocol.events import Object
 
 MAX_KEPT = 256

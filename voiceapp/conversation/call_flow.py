@@ -10,13 +10,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from voiceapp.actions import Action, CallTool, SendBrowser, notice
-from voiceapp.approvals import Approval, Approvals, Outcome
-from voiceapp.call_events import CallEvents
-from voiceapp.calls import FunctionCalls, PendingCall
-from voiceapp.mcp_calls import McpCalls, McpEvent
+from voiceapp.conversation.actions import Action, CallTool, SendBrowser, notice
+from voiceapp.conversation.approvals import Approval, Approvals, Outcome
+from voiceapp.conversation.call_events import CallEvents
+from voiceapp.conversation.calls import FunctionCalls, PendingCall
+from voiceapp.conversation.mcp_calls import McpCalls, McpEvent
+from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.mcp_servers import McpServer, scrub
-from voiceapp.own_events import OwnEvents
 from voiceapp.protocol import events
 from voiceapp.protocol.events import Object
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from voiceapp.actions import CallTool, SaveToolCall
+from voiceapp.conversation.actions import CallTool, SaveToolCall
 
 
 @dataclass(slots=True)

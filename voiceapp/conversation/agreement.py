@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from voiceapp import session_config
-from voiceapp.actions import FormatsAgreed, HostServers, SendBrowser, notice
 from voiceapp.config import AssistantConfig
+from voiceapp.conversation import session_config
+from voiceapp.conversation.actions import FormatsAgreed, HostServers, SendBrowser, notice
 from voiceapp.mcp_servers import scrub
 from voiceapp.protocol.events import Object
 

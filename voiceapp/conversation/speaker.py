@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from voiceapp.actions import (
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.conversation.actions import (
     Action,
     CutAudio,
     EndAudio,
@@ -18,10 +19,9 @@ from voiceapp.actions import (
     SendUpstream,
     to_browser,
 )
-from voiceapp.audio.formats import AudioFormat
-from voiceapp.items import Items
-from voiceapp.own_events import OwnEvents
-from voiceapp.playback import Playback, Track, heard_words
+from voiceapp.conversation.items import Items
+from voiceapp.conversation.own_events import OwnEvents
+from voiceapp.conversation.playback import Playback, Track, heard_words
 from voiceapp.protocol import events
 
 

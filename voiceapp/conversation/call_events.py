@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from voiceapp.actions import SendBrowser, to_browser
+from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.errors import LocalProtocolError
 from voiceapp.protocol import tool_calls
 from voiceapp.protocol.events import Object

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from voiceapp import session_config
-from voiceapp.actions import Action, KeptItem, SaveItem
+from voiceapp.conversation import session_config
+from voiceapp.conversation.actions import Action, KeptItem, SaveItem
 from voiceapp.protocol import events
 from voiceapp.protocol.events import Object
 

@@ -1,7 +1,7 @@
 """The client half of a Realtime session as a state machine; pure.
 
-Events of both sides go in, actions come out (``voiceapp.actions``). Times are milliseconds on the
-session's clock and are passed in, as are ids. It knows which items there are and in which order, which
+Events of both sides go in, actions come out (``voiceapp.conversation.actions``). Times are milliseconds on
+the session's clock and are passed in, as are ids. It knows which items there are and in which order, which
 response is active, what was heard of each answer, and which of the service's errors concern only it.
 """
 
@@ -11,20 +11,28 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from voiceapp import page_events, session_config
-from voiceapp.actions import Action, KeptItem, SaveResponse, SendBrowser, SendUpstream, notice, to_browser
-from voiceapp.agreement import Agreement
-from voiceapp.call_flow import CallFlow
-from voiceapp.calls import PendingCall
 from voiceapp.config import AssistantConfig
-from voiceapp.items import Items, TextEvent
-from voiceapp.mcp_calls import McpEvent
+from voiceapp.conversation import page_events, session_config
+from voiceapp.conversation.actions import (
+    Action,
+    KeptItem,
+    SaveResponse,
+    SendBrowser,
+    SendUpstream,
+    notice,
+    to_browser,
+)
+from voiceapp.conversation.agreement import Agreement
+from voiceapp.conversation.call_flow import CallFlow
+from voiceapp.conversation.calls import PendingCall
+from voiceapp.conversation.items import Items, TextEvent
+from voiceapp.conversation.mcp_calls import McpEvent
+from voiceapp.conversation.own_events import OwnEvents
+from voiceapp.conversation.sequencer import ResponseSequencer, is_out_of_band
+from voiceapp.conversation.speaker import Speaker
 from voiceapp.mcp_servers import scrub
-from voiceapp.own_events import OwnEvents
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, Object, UnknownEvent
-from voiceapp.sequencer import ResponseSequencer, is_out_of_band
-from voiceapp.speaker import Speaker
 
 _SETTLED_HERE = frozenset({
     "conversation_already_has_active_response", "response_cancel_not_active", "session_expired",

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
 
-from voiceapp.actions import SendBrowser, to_browser
+from voiceapp.conversation.actions import SendBrowser, to_browser
 
 MAX_PENDING = 32
 """Questions that may be open at once; nobody reads more, and a model can ask without end."""

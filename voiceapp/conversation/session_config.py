@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from voiceapp.actions import KeptItem
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig
+from voiceapp.conversation.actions import KeptItem
 from voiceapp.errors import AudioFormatError
 from voiceapp.protocol.events import Object
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from voiceapp.actions import Action, SaveToolCall, SendBrowser, notice
-from voiceapp.call_events import CallEvents
+from voiceapp.conversation.actions import Action, SaveToolCall, SendBrowser, notice
+from voiceapp.conversation.call_events import CallEvents
 from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol import events
 from voiceapp.protocol.events import Object
