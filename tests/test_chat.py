@@ -128,6 +128,23 @@ async def test_interleaved_tool_calls_are_told_apart_by_index() -> None:
     assert sent["max_tokens"] == 50
 
 
+async def test_calls_that_are_all_numbered_0_are_told_apart_by_their_ids() -> None:
+    def whole(call_id: str, arguments: str) -> dict[str, Any]:
+        function = {"name": "look", "arguments": arguments}
+        call = {"index": 0, "id": call_id, "type": "function", "function": function}
+        return chunk({"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": None})
+
+    more = {"index": 0, "id": "b", "function": {"arguments": "}"}}
+    rest = chunk({"index": 0, "delta": {"tool_calls": [more]}, "finish_reason": None})
+    async with chat_server(script=sse(whole("a", "{}"), whole("b", "{"), rest, STOP, "[DONE]")) as chat:
+        deltas = await collect(chat)
+    assert deltas == [
+        CallStarted(0, "a", "look"), CallArguments(0, "{}"),
+        CallStarted(1, "b", "look"), CallArguments(1, "{"), CallArguments(1, "}"),
+        CallFinished(0), CallFinished(1), Finished("stop", None, None),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("reason", "expected"), [("length", "max_output_tokens"), ("content_filter", "content_filter")]
 )

@@ -35,7 +35,7 @@ def engine() -> Iterator[EngineServer]:
 
 @pytest.fixture
 def _private(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "VOICE", replace(settings.VOICE, engine_mcp_private=True))
+    monkeypatch.setattr(settings, "VOICE", replace(settings.VOICE, private_addresses=True))
 
 
 def entry(server: ToolServer, **more: Any) -> dict[str, Any]:

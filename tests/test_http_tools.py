@@ -418,7 +418,7 @@ async def output_of(upstream: Service) -> str:
 async def test_a_conversation_uses_such_tools_and_asks_before_it_changes_anything(
     talking: Talk, clerk: dict[str, str], shop: ShopService
 ) -> None:
-    async with talking(start=clerk, engine_mcp_private=True) as (page, upstream):
+    async with talking(start=clerk, private_addresses=True) as (page, upstream):
         ready = page.seen[-1]
         update = await upstream.expect("session.update")
         assert [tool["name"] for tool in update["session"]["tools"]] == [
@@ -460,7 +460,7 @@ async def test_whoever_takes_a_conversation_over_brings_such_tools_along(
     talking: Talk, clerk: dict[str, str], shop: ShopService
 ) -> None:
     await Assistant.objects.acreate(slug="front", name="Front desk", tools=["hand_over"])
-    async with talking(start={"assistant": "front"}, engine_mcp_private=True) as (page, upstream):
+    async with talking(start={"assistant": "front"}, private_addresses=True) as (page, upstream):
         update = await upstream.expect("session.update")
         assert [tool["name"] for tool in update["session"]["tools"]] == ["hand_over"]
         await call(upstream, 1, '{"name": "Clerk"}', name="hand_over")
@@ -477,7 +477,7 @@ async def test_whoever_takes_a_conversation_over_brings_such_tools_along(
 async def test_the_services_refusal_reaches_the_model_as_an_error(
     talking: Talk, clerk: dict[str, str], shop: ShopService
 ) -> None:
-    async with talking(start=clerk, engine_mcp_private=True) as (page, upstream):
+    async with talking(start=clerk, private_addresses=True) as (page, upstream):
         await call(upstream, 1, '{"id": "broken"}', name="shop_getOrder")
         error = json.loads(await output_of(upstream))["error"]
         assert error["code"] == "http_error"
@@ -626,7 +626,7 @@ def test_a_secret_is_not_sent_to_another_address_unless_it_is_given_again(
 
 
 def test_the_private_setting_opens_plain_http(admin_client: Client, settings: Any) -> None:
-    settings.VOICE = replace(settings.VOICE, engine_mcp_private=True)
+    settings.VOICE = replace(settings.VOICE, private_addresses=True)
     assert admin_client.post(ADD, form(base_url="http://127.0.0.1:9/v1")).status_code == 302
 
 

@@ -162,7 +162,7 @@ async def output_of(upstream: Service) -> str:
 
 @pytest.mark.django_db(transaction=True)
 async def test_a_preview_service_gets_the_tools_as_functions(talking: Talk, clerk: dict[str, str]) -> None:
-    async with talking(Dialect.PREVIEW, start=clerk, engine_mcp_private=True) as (page, upstream):
+    async with talking(Dialect.PREVIEW, start=clerk, private_addresses=True) as (page, upstream):
         ready: dict[str, Any] = page.seen[-1]
         assert await tools_told(upstream) == ["calculate", "shop_order_status", "shop_cancel_order"]
         await call(upstream, "shop_order_status")
@@ -175,7 +175,7 @@ async def test_a_preview_service_gets_the_tools_as_functions(talking: Talk, cler
 
 @pytest.mark.django_db(transaction=True)
 async def test_such_a_call_is_asked_about_as_well(talking: Talk, clerk: dict[str, str]) -> None:
-    async with talking(Dialect.PREVIEW, start=clerk, engine_mcp_private=True) as (page, upstream):
+    async with talking(Dialect.PREVIEW, start=clerk, private_addresses=True) as (page, upstream):
         await tools_told(upstream)
         await call(upstream, "shop_cancel_order")
         asked = await page.until("approval.requested")
@@ -196,7 +196,7 @@ async def test_a_service_that_refuses_servers_gets_functions_too(
     def prepare(service: Service) -> None:
         service.refuse_if = '"mcp"'
 
-    async with talking(start=clerk, prepare=prepare, engine_mcp_private=True) as (_, upstream):
+    async with talking(start=clerk, prepare=prepare, private_addresses=True) as (_, upstream):
         await upstream.expect("session.update")
         assert "shop_order_status" in await tools_told(upstream)
         await call(upstream, "shop_order_status")
@@ -205,7 +205,7 @@ async def test_a_service_that_refuses_servers_gets_functions_too(
 
 @pytest.mark.django_db(transaction=True)
 async def test_the_tools_are_there_after_the_service_was_lost(talking: Talk, clerk: dict[str, str]) -> None:
-    async with talking(Dialect.PREVIEW, start=clerk, engine_mcp_private=True) as (page, upstream):
+    async with talking(Dialect.PREVIEW, start=clerk, private_addresses=True) as (page, upstream):
         await tools_told(upstream)
         await upstream.drop()
         await page.until("notice", code="upstream_reconnecting")

@@ -164,7 +164,7 @@ def test_the_admin_takes_servers_and_explains_what_it_does_not_take(admin_client
 
 
 def test_the_private_setting_opens_plain_http(admin_client: Client, settings: Any) -> None:
-    settings.VOICE = replace(settings.VOICE, engine_mcp_private=True)
+    settings.VOICE = replace(settings.VOICE, private_addresses=True)
     server = {**SHOP, "server_url": "http://127.0.0.1:9/mcp"}
     taken = admin_client.post("/admin/records/assistant/add/", form(mcp_servers=json.dumps([server])))
     assert taken.status_code == 302, taken.content.decode()

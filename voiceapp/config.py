@@ -67,7 +67,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("VOICEAPP_ENGINE_FAULTS", "engine_faults", str, "",
             "`1`: clients of the embedded engine may order faults, such as `&faults=rate_limit@1`. A script "
             "such as `expire@60`: every session has these. For tests and rehearsals."),
-    Setting("VOICEAPP_ENGINE_MCP_PRIVATE", "engine_mcp_private", bool, False,
+    Setting("VOICEAPP_PRIVATE_ADDRESSES", "private_addresses", bool, False,
             "MCP servers and the services of HTTP tools may be on private addresses and be reached over "
             "plain HTTP, the MCP servers that clients of the embedded engine name as well: never where "
             "strangers can reach the engine."),
@@ -142,7 +142,7 @@ class VoiceConfig:
     engine_api_key: str = field(repr=False)
     engine_url: str
     engine_faults: str
-    engine_mcp_private: bool
+    private_addresses: bool
     text_base_url: str
     text_api_key: str = field(repr=False)
     text_model: str

@@ -27,7 +27,7 @@ def test_a_service_that_the_admin_describes_is_called(playwright: Playwright, tm
     service = ShopService()
     with (
         EngineServer(service) as running,
-        running_product(tmp_path, VOICEAPP_ENGINE_MCP_PRIVATE="1") as link,
+        running_product(tmp_path, VOICEAPP_PRIVATE_ADDRESSES="1") as link,
         open_page(playwright, link, flags=["--deny-permission-prompts"], viewport=DESKTOP) as page,
     ):
         base = link.split("/signin/")[0]

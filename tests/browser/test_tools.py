@@ -199,7 +199,7 @@ def shop() -> Iterator[ToolServer]:
 @pytest.fixture(scope="module")
 def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("data")
-    with running_product(folder, VOICEAPP_ENGINE_MCP_PRIVATE="1") as running:
+    with running_product(folder, VOICEAPP_PRIVATE_ADDRESSES="1") as running:
         yield running
 
 

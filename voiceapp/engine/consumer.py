@@ -79,7 +79,7 @@ async def realtime_socket(scope: dict[str, Any], receive: Receive, send: Send) -
         kind=wish.kind,
         preset=wish.preset,
         faults=faults,
-        mcp=McpClient(private_allowed=settings.VOICE.engine_mcp_private),
+        mcp=McpClient(private_allowed=settings.VOICE.private_addresses),
         may_close_1001=can_refuse_by_http(scope),
     )
     await connection.run()

@@ -118,7 +118,7 @@ class HttpToolSet(models.Model):
         address = self.base_url or document.base_url
         if not address:
             raise ValidationError({"base_url": "The document does not say a whole address: give one here."})
-        if wrong := address_fault(address, private_allowed=settings.VOICE.engine_mcp_private):
+        if wrong := address_fault(address, private_allowed=settings.VOICE.private_addresses):
             raise ValidationError({"base_url": wrong})
         changing = {operation.key: operation.changes for operation in document.operations}
         asks, unasked = _names(self.asks), _names(self.unasked)

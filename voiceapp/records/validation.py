@@ -95,7 +95,7 @@ def validate_tools(value: object) -> None:
 def validate_mcp_servers(value: object) -> None:
     """Refuse what is not a list of MCP servers that may be reached; raises ``ValidationError``."""
     try:
-        read_servers(value, private_allowed=settings.VOICE.engine_mcp_private)
+        read_servers(value, private_allowed=settings.VOICE.private_addresses)
     except ValueError as error:
         raise ValidationError(str(error)) from None
 

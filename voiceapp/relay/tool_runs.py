@@ -89,7 +89,7 @@ class ToolRuns:
         self._user_id = user_id
         self._allowed = assistant.tools
         self._servers = assistant.mcp_servers
-        private = config.engine_mcp_private
+        private = config.private_addresses
         self._http = HttpTools(assistant.http_tools, assistant.tools, private_allowed=private)
         taken = [*assistant.tools, *self._http.names()]
         self._host = McpHost(McpClient(private_allowed=private), taken)

@@ -105,11 +105,13 @@ class ChunkReader:
     """Chat chunks to deltas, whatever a service leaves out.
 
     Azure begins with a chunk without choices, its asynchronous filter sends choices without ``delta``, the
-    usage comes in a chunk of its own, and tool calls are told apart by their index alone.
+    usage comes in a chunk of its own, and tool calls are told apart by their index alone. Some local servers
+    number every call 0; a new id with a name then is a new call.
     """
 
     def __init__(self) -> None:
-        self._open: list[int] = []
+        self._ids: dict[int, str] = {}
+        self._current: dict[int, int] = {}
         self._reason: str = "stop"
         self._usage: Mapping[str, Any] = {}
 
@@ -132,18 +134,21 @@ class ChunkReader:
             self._reason, "stop"
         )
         finished = Finished(reason, self._usage.get("prompt_tokens"), self._usage.get("completion_tokens"))
-        return [*(CallFinished(index) for index in self._open), finished]
+        return [*(CallFinished(index) for index in self._ids), finished]
 
     def _call(self, call: Mapping[str, Any], position: int) -> list[Delta]:
         index = call.get("index")
         index = position if index is None else index
         function = call.get("function") or {}
+        name, call_id = function.get("name"), call.get("id")
         found: list[Delta] = []
-        if index not in self._open:
-            if not function.get("name"):
+        ours = self._current.get(index)
+        if ours is None or (name and call_id and call_id != self._ids[ours]):
+            if not name:
                 return []
-            self._open.append(index)
-            found.append(CallStarted(index, call.get("id") or f"call_{index}", function["name"]))
+            ours = index if index not in self._ids else max(self._ids) + 1
+            self._current[index], self._ids[ours] = ours, call_id or f"call_{ours}"
+            found.append(CallStarted(ours, self._ids[ours], name))
         if arguments := function.get("arguments"):
-            found.append(CallArguments(index, arguments))
+            found.append(CallArguments(ours, arguments))
         return found
