@@ -28,6 +28,7 @@ class Collector:
         # piece would copy it each time.
         self._calls: dict[int, Object] = {}
         self._pieces: dict[int, list[str]] = {}
+        self._current: dict[int, int] = {}
 
     @property
     def begun(self) -> bool:
@@ -125,10 +126,14 @@ class Collector:
         index = call.get("index")
         index = position if index is None else index
         function = call.get("function") or {}
-        if index not in self._calls:
+        current = self._calls.get(self._current.get(index, -1))
+        call_id = call.get("id")
+        if current is None or (function.get("name") and call_id and current["id"] not in ("", call_id)):
+            # Some local servers number every call 0; a new id with a name then is a new call.
+            ours = index if index not in self._calls else max(self._calls) + 1
             empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-            self._calls[index] = empty
-            self._pieces[index] = []
+            self._current[index], self._calls[ours], self._pieces[ours] = ours, empty, []
+        index = self._current[index]
         kept = self._calls[index]
         kept["id"] = kept["id"] or call.get("id") or f"call_{index}"
         kept["function"]["name"] = kept["function"]["name"] or function.get("name") or ""
