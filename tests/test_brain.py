@@ -224,6 +224,14 @@ def test_it_calls_none_where_none_is_meant_or_allowed() -> None:
     assert call("What is the weather in Paris?", tools=(TIMER,)) is None
 
 
+@pytest.mark.parametrize("said", ["What is 12.5 times 8?", "How many times did you tell me?"])
+def test_times_that_multiply_or_count_ask_for_no_time(said: str) -> None:
+    clock = Tool("get_time", "Get the time in a city", WEATHER.parameters)
+    assert call(said, tools=(clock,)) is None
+    assert call("What time is it in Paris?", tools=(clock,)) == ("get_time", {"city": "Paris"})
+    assert call("What are the times in Paris?", tools=(clock,)) == ("get_time", {"city": "Paris"})
+
+
 def test_it_asks_for_what_is_missing_and_takes_the_answer() -> None:
     question = answer("What is the weather?", tools=TOOLS)
     assert question.endswith("What is the city?")

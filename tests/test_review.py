@@ -188,6 +188,15 @@ def test_whatever_was_said_makes_a_short_title_and_summary_of_it(said: list[str]
         assert word in everything
 
 
+def test_a_mark_inside_a_number_or_a_name_ends_no_sentence() -> None:
+    said = ["Hello! What is 12.5 times 8?", "Does example.com cost 3.50 a month? Tell me!", "Thanks."]
+    assert extract.title_of(said) == "Does example.com cost 3.50 a month"
+    assert (
+        extract.title_of(["Convert 12.5 miles to kilometers.\nThanks"]) == "Convert 12.5 miles to kilometers"
+    )
+    assert extract.summary_of(said) == ("What is 12.5 times 8? Does example.com cost 3.50 a month?")
+
+
 def test_a_greeting_is_no_title() -> None:
     assert extract.title_of(["Hello, can you hear me clearly?", "Set a timer for six seconds"]) == (
         "Set a timer for six seconds"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -22,12 +25,13 @@ from voiceapp.text.provider import (
     TextDelta,
     Tool,
 )
-from voiceapp.tools.registry import registry
+from voiceapp.tools.registry import ToolContext, registry
 
 OFFERED = tuple(
     Tool(one["name"], one["description"], one["parameters"])
     for one in registry.definitions([*TOOLS, "delete_note"])
 )
+SEEDED = tuple(tool for tool in OFFERED if tool.name in TOOLS)
 
 
 def think(*history: HistoryItem, tools: tuple[Tool, ...] = OFFERED) -> tuple[str, list[tuple[str, Any]]]:
@@ -72,6 +76,18 @@ def think(*history: HistoryItem, tools: tuple[Tool, ...] = OFFERED) -> tuple[str
         ("Can I speak with Grace, please?", "hand_over", {"name": "Grace"}),
         ("Put me through to Bob", "hand_over", {"name": "Bob"}),
         ("What time is it in Paris?", "current_time", {"place": "Paris"}),
+        ("Tell me the current time in New York, please.", "current_time", {"place": "New York"}),
+        ("what's the time in tokyo right now", "current_time", {"place": "tokyo"}),
+        ("What day is it in Sydney?", "current_time", {"place": "Sydney"}),
+        ("How late is it in Berlin?", "current_time", {"place": "Berlin"}),
+        ("What is 12.5 times 8?", "calculate", {"expression": "12.5 * 8"}),
+        ("What is twelve times twelve?", "calculate", {"expression": "12 * 12"}),
+        ("3 plus 4", "calculate", {"expression": "3 + 4"}),
+        ("How much is twenty percent of 50?", "calculate", {"expression": "20 / 100 * 50"}),
+        ("Please calculate (12.5 + 3) * 4.", "calculate", {"expression": "(12.5 + 3) * 4"}),
+        ("What is the square root of eighty one?", "calculate", {"expression": "81 ** 0.5"}),
+        ("What is 12,345,678,901,234,567,890 + 1?", "calculate",
+         {"expression": "12345678901234567890 + 1"}),
     ],
 )  # fmt: skip
 def test_a_sentence_calls_the_tool_that_it_asks_for(
@@ -93,12 +109,69 @@ def test_a_sentence_calls_the_tool_that_it_asks_for(
         "Hello.",
         "Goodbye.",
         "It is over now.",
+        "How many times did you tell me?",
+        "I told you three times.",
+        "Have a good time in Paris.",
+        "What time is it?",
+        "What time is it right now?",
+        "What is the time in half an hour?",
+        "What time does the next train to Manchester leave?",
+        "I have 3 apples and 4 pears.",
+        "Call 555-1234.",
+        "555-1234",
+        "What is 7 times?",
+        "What is 5 (4)?",
     ],
 )
 def test_others_do_not(sentence: str) -> None:
     said, calls = think(Said("user", sentence))
     assert calls == []
     assert said
+
+
+@pytest.mark.parametrize("sentence", ["What time is it?", "What time is it right now?", "What's the time"])
+def test_the_time_here_is_the_brains_own(sentence: str) -> None:
+    assert think(Said("user", sentence))[0].strip() == "It is 12:00 p.m."
+
+
+async def test_a_sum_is_worked_out_by_the_tool_as_the_brain_writes_it() -> None:
+    context = ToolContext(uuid4(), 7, "call_1")
+    for sentence, result in [
+        ("What is twenty percent of 50?", "10"),
+        ("What is the square root of 81?", "9"),
+        ("What is -3 + 5?", "2"),
+        ("two to the power of ten", "1024"),
+    ]:
+        ((name, arguments),) = think(Said("user", sentence))[1]
+        assert await registry.run(name, json.dumps(arguments), context, TOOLS) == result
+
+
+README_CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "What time is it in Paris?": ("current_time", {"place": "Paris"}),
+    "What is 12.5 times 8?": ("calculate", {"expression": "12.5 * 8"}),
+    "Set a timer for five minutes.": ("set_timer", {"seconds": 300}),
+    "How many kilometers are five miles?": (
+        "convert_units", {"amount": 5, "from_unit": "miles", "to_unit": "kilometers"}),
+    "Take a note: buy milk.": ("take_note", {"text": "buy milk"}),
+    "What are my notes?": ("list_notes", {}),
+    "Did we ever talk about chess?": ("search_conversations", {"words": "chess"}),
+    "Let me talk to Grace.": ("hand_over", {"name": "Grace"}),
+    "Goodbye, hang up.": ("hang_up", {}),
+}  # fmt: skip
+
+
+def test_what_the_readme_says_for_instance_calls_the_tool_of_its_row() -> None:
+    readme = (Path(__file__).resolve().parent.parent / "README.md").read_text()
+    table = re.search(r"^\| Tool \| Say, for instance \|\n\|[ -|]+\n((?:\|.*\n)+)", readme, re.M)
+    assert table
+    said = {}
+    for line in table[1].splitlines():
+        tools, examples = line.strip("|").split("|")
+        for sentence in re.findall(r'"([^"]+)"', examples):
+            ((name, arguments),) = think(Said("user", sentence), tools=SEEDED)[1]
+            assert f"`{name}`" in tools
+            said[sentence] = (name, arguments)
+    assert said == README_CALLS
 
 
 def test_what_is_missing_is_asked_for() -> None:

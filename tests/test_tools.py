@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import threading
 import time
 from typing import Annotated, Any, Literal
@@ -282,9 +283,14 @@ def test_no_expression_does_anything_else(expression: str) -> None:
         assert calculate(expression)
 
 
-@pytest.mark.parametrize("place", ["", "Paris", "paris", "New York", "Europe/Berlin", "Tokyo, Japan"])
-def test_the_time_is_known_in_cities(place: str) -> None:
-    assert current_time(place).count(":") == 1
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [("", "UTC"), ("Paris", "in Paris"), ("paris", "in Paris"), ("New York", "in New York"),
+     ("Europe/Berlin", "in Berlin"), ("Tokyo, Japan", "in Tokyo"), ("Japan", "in Japan"), ("EST", "EST")],
+)  # fmt: skip
+def test_the_time_in_a_city_is_a_sentence_to_be_heard(place: str, told: str) -> None:
+    sentence = rf"It is \d\d:\d\d {told}, on [A-Z][a-z]+day, [1-9]\d? [A-Z][a-z]+ \d{{4}}\."
+    assert re.fullmatch(sentence, current_time(place))
 
 
 def test_a_place_without_a_zone_is_said_so() -> None:

@@ -12,7 +12,8 @@ SENTENCES: Final = 3
 SUMMARY_CHARS: Final = 400
 
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
-_SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?]*")
+# A mark inside a word or number ("12.5", "example.com") ends nothing.
+_BETWEEN_SENTENCES: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 # Words that say nothing about what a conversation is about.
 _EMPTY: Final = frozenset({
     "about", "after", "again", "all", "also", "and", "any", "anything", "are", "because", "been", "but",
@@ -70,7 +71,7 @@ def summary_of(said: Sequence[str]) -> str:
 
 
 def _sentences(text: str) -> list[str]:
-    return [found.strip() for found in _SENTENCE.findall(text) if _WORD.search(found)]
+    return [part.strip() for part in _BETWEEN_SENTENCES.split(text) if _WORD.search(part)]
 
 
 def _content(text: str) -> list[str]:

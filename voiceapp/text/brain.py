@@ -211,7 +211,8 @@ def _wanted_tools(turn: _Turn) -> list[Match] | str | None:
     if choice not in ("auto", "required"):
         tools = tuple(tool for tool in tools if tool.name == choice)
     text, today = _with_question(turn), turn.now.date()
-    if choice == "auto" and turn.text and (wish := match_shipped(text, tools)):
+    wish = match_shipped(text, tools) if turn.text else None
+    if wish is not None and (choice == "auto" or not wish.question):
         return f"{_ONE_MORE} {wish.question}" if wish.question else [wish.match]
     if choice == "auto":
         tools = tuple(tool for tool in tools if not is_shipped(tool))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from dataclasses import dataclass
@@ -172,6 +173,65 @@ _PAIRS: Final = (
     (re.compile(r"\bdivide (.+?) by ([^?.!]+)", re.I), r"\1 / \2"),
 )
 _ROOT: Final = re.compile(r"\bsquare root of ([^?.!]+)", re.I)
+_ASKING: Final = frozenset(
+    [
+        "what",
+        "s",
+        "is",
+        "are",
+        "the",
+        "result",
+        "of",
+        "how",
+        "much",
+        "many",
+        "does",
+        "do",
+        "make",
+        "makes",
+        "give",
+        "please",
+        "calculate",
+        "compute",
+        "work",
+        "out",
+        "figure",
+        "tell",
+        "me",
+        "can",
+        "could",
+        "you",
+        "would",
+        "will",
+        "equal",
+        "equals",
+        "to",
+        "hello",
+        "hi",
+        "hey",
+        "okay",
+        "ok",
+        "and",
+        "so",
+        "now",
+        "then",
+        "answer",
+        "value",
+        "it",
+        "get",
+        "we",
+        "i",
+        "need",
+        "know",
+        "want",
+        "if",
+        "solve",
+        "evaluate",
+        "for",
+    ]
+)
+"""Words around a sum that ask for nothing else."""
+_WRITTEN: Final = {"+": "+", "-": "-", "*": "*", "/": "/", "^": "**", "%": "/ 100 *", "(": "(", ")": ")"}
 _OPERATORS: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "^": 3}
 
 
@@ -183,11 +243,69 @@ def solve(text: str) -> float | None:
     if root := _ROOT.search(text):
         numbers = find_numbers(root[1])
         return math.sqrt(numbers[0].value) if numbers else None
+    return _evaluate(_longest_sum(_merge(_TOKEN.findall(_with_signs(text)))))
+
+
+def _with_signs(text: str) -> str:
     for pattern, replacement in _PAIRS:
         text = pattern.sub(replacement, text)
     for phrase, sign in _PHRASES:
         text = re.sub(phrase, sign, text, flags=re.IGNORECASE)
-    return _evaluate(_longest_sum(_merge(_TOKEN.findall(re.sub(r"(?<=[a-z])-(?=[a-z])", " ", text)))))
+    text = re.sub(r"(?<![\d.])\.(?=\d)", "0.", text)
+    return re.sub(r"(?<=[a-z])-(?=[a-z])", " ", text, flags=re.IGNORECASE)
+
+
+def written_sum(text: str) -> str | None:
+    """Return the sum that ``text`` asks for, and nothing else, as Python writes it: "12.5 * 8".
+
+    ``None`` where it asks for anything besides, or for no sum. Digits stay as they are, none is rounded.
+    """
+    if root := _ROOT.search(text):
+        begun, text = text[: root.start()], root[1]
+        if not set(_tokens(begun.lower())) <= _ASKING:
+            return None
+        return f"{written} ** 0.5" if (written := _only_number(text)) else None
+    if re.fullmatch(r"\s*\d+(?:-\d+)+\W*", text):
+        return None  # a date, or a telephone's number
+    tokens = _TOKEN.findall(_with_signs(text).lower())
+    while tokens and tokens[0] in _ASKING:
+        del tokens[0]
+    while tokens and tokens[-1] in _ASKING:
+        del tokens[-1]
+    pieces: list[str] = []
+    index = 0
+    while index < len(tokens):
+        value, after = _number(tokens, index)
+        if value is not None:
+            pieces.append(_digits(tokens[index]) if after == index + 1 and tokens[index][0].isdigit()
+                          else f"{value:.15g}")  # fmt: skip
+        elif sign := _WRITTEN.get(tokens[index]):
+            pieces.append(sign)
+        else:
+            return None
+        index = max(after, index + 1)
+    written = " ".join(pieces).replace("( ", "(").replace(" )", ")")
+    return written if _is_sum(written) else None
+
+
+def _only_number(text: str) -> str | None:
+    tokens = [token for token in _TOKEN.findall(text.lower()) if token not in _ASKING]
+    if not tokens:
+        return None
+    value, after = _number(tokens, 0)
+    return None if value is None or after < len(tokens) else f"{value:.15g}"
+
+
+def _digits(token: str) -> str:
+    return re.sub(r"^0+(?=\d)", "", token.replace(",", ""))
+
+
+def _is_sum(written: str) -> bool:
+    try:
+        tree = ast.parse(written, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return isinstance(tree.body, ast.BinOp) and not any(isinstance(node, ast.Call) for node in ast.walk(tree))
 
 
 def _longest_sum(tokens: list[str | float]) -> list[str | float]:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from voiceapp.text.foreign_schema import properties_of, required_of
-from voiceapp.text.numbers import find_numbers
+from voiceapp.text.numbers import find_numbers, written_sum
 from voiceapp.text.provider import Tool
 from voiceapp.text.tool_matching import Match
 
 _UNITS: Final = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3600}
 _PARAMETERS: Final = {
+    "current_time": {"place"},
+    "calculate": {"expression"},
     "set_timer": {"seconds", "label"},
     "list_timers": set(),
     "cancel_timer": {"label"},
@@ -31,6 +33,8 @@ _PARAMETERS: Final = {
 }  # fmt: skip
 _I: Final = re.IGNORECASE
 _TIMER: Final = r"(?:timer|alarm|reminder)s?"
+_LONGEST_SUM: Final = 300
+"""Characters; as many as ``calculate`` takes."""
 _SURE: Final = 99.0
 """Score of a sentence that names what it wants."""
 
@@ -195,6 +199,31 @@ def _convert(text: str) -> _Read | None:
     return {"amount": numbers[0].value, "from_unit": given, "to_unit": wanted}, ""
 
 
+_LATE: Final = r"(?:(?:the )?(?:current |exact |local )?(?:time|hour|day|date)(?: and (?:time|date))?|late)"
+_PLACES: Final = re.compile(
+    rf"(?:\b(?:what(?:'s| is)?|which|how|tell me|know|say|give me) |^){_LATE}"
+    r"(?: is it| it is)?(?: today| now| right now| currently)? (?:in|at) (?:the city of )?(.+)",
+    _I,
+)
+
+
+def _current_time(text: str) -> _Read | None:
+    """Read "what time is it in Paris"; without a place, the brain's own clock is asked."""
+    found = _PLACES.search(text.replace("’", "'"))
+    if not found:
+        return None
+    place = re.sub(r"(?:,? (?:please|today|now|right now|at the moment))+$", "", found[1], flags=_I)
+    # "In half an hour" and "in our office" are no cities.
+    if re.match(r"(?:a|an|half|my|your|our|this|that|these|here)\b", place, _I) or find_numbers(place):
+        return None
+    return {"place": place[:100]}, ""
+
+
+def _calculate(text: str) -> _Read | None:
+    written = written_sum(text) if len(text) <= _LONGEST_SUM else None
+    return ({"expression": written}, "") if written and len(written) <= _LONGEST_SUM else None
+
+
 _READERS: Final[tuple[tuple[str, Callable[[str], _Read | None]], ...]] = (
     ("hang_up", _hang_up),
     ("cancel_timer", _cancel_timer),
@@ -206,4 +235,6 @@ _READERS: Final[tuple[tuple[str, Callable[[str], _Read | None]], ...]] = (
     ("search_conversations", _search),
     ("hand_over", _hand_over),
     ("convert_units", _convert),
+    ("current_time", _current_time),
+    ("calculate", _calculate),
 )

@@ -161,7 +161,7 @@ def match_tool(text: str, tools: tuple[Tool, ...], today: dt.date) -> Match | No
 
 def score_tool(text: str, tool: Tool) -> float:
     """Return how much of ``text`` speaks of ``tool``."""
-    said = _stems(text)
+    said = _asked(text[:_LONGEST_READ])
     properties = list(properties_of(tool.parameters).items())[:_MOST_READ]
     described = " ".join(
         f"{name[:100]} {str(detail.get('description') or '')[:200]}" for name, detail in properties
@@ -185,6 +185,17 @@ def _stems_of(text: str) -> frozenset[str]:
 
 def _stems(text: str) -> frozenset[str]:
     return _stems_of(text[:_LONGEST_READ])
+
+
+@lru_cache(maxsize=512)
+def _asked(text: str) -> frozenset[str]:
+    """Return the stems of a sentence; "times" that multiplies or counts asks for no time."""
+    stems, words = _stems_of(text), _WORD.findall(text.lower())
+    if "times" not in words or "time" in words:
+        return stems
+    counts = re.search(r"\b(?:many|few|several|some|all) times\b", text, re.I) is not None
+    counts = counts or any(number.following == "times" for number in find_numbers(text))
+    return stems - {_stem("times")} if counts else stems
 
 
 def _stem(word: str) -> str:

@@ -6,7 +6,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal, DecimalException, localcontext
 from typing import Annotated
 from zoneinfo import ZoneInfo, available_timezones
@@ -24,9 +24,15 @@ DIGITS = 28
 @tool(timeout_s=5)
 def current_time(place: Annotated[str, Meta(description="A city, such as Paris; empty: UTC")] = "") -> str:
     """Tell the current date and time in a city."""
-    zone = UTC if not place.strip() else _zone(place)
-    now = datetime.now(zone)
-    return f"{now:%A, %d %B %Y, %H:%M} ({now.tzname()})"
+    return _told(datetime.now(_zone(place) if place.strip() else ZoneInfo("UTC")))
+
+
+def _told(now: datetime) -> str:
+    """Return a sentence to be heard: "It is 10:15 in Paris, on Monday, 30 November 2026."."""
+    name = str(now.tzinfo).rsplit("/", 1)[-1].replace("_", " ")
+    # "GMT+5" and "EST" are no places.
+    where = name if name.isupper() else f"in {name}"
+    return f"It is {now:%H:%M} {where}, on {now:%A}, {now.day} {now:%B %Y}."
 
 
 def _zone(place: str) -> ZoneInfo:
