@@ -245,12 +245,48 @@ def test_a_required_or_named_tool_is_called_whatever_was_said() -> None:
     assert call("Hello", tool_choice="set_timer") == ("set_timer", {"seconds": 0})
 
 
-def test_it_tells_what_a_tool_brought() -> None:
-    history = ("Weather?", Called("c1", "get_weather", "{}"))
-    told = answer(*history, Returned("c1", '{"temperature": 20, "sky": "clear"}'), tools=TOOLS)
-    assert told == "Here is what get weather says: temperature is 20 and sky is clear."
-    assert answer(*history, Returned("c1", "It is sunny.")) == "It is sunny."
-    assert "did not work: no such city" in answer(*history, Returned("c1", '{"error": "no such city"}'))
+@pytest.mark.parametrize(
+    ("tool", "output", "told"),
+    [
+        ("get_weather", '{"temperature": 20, "sky": "clear"}', "The temperature is 20 and the sky is clear."),
+        ("get_weather", "It is sunny.", "It is sunny."),
+        ("get_weather", "sunny", "Sunny."),
+        ("get_weather", '{"data": {"result": "It rains."}}', "It rains."),
+        ("get_weather", '{"error": "no such city"}', "I am sorry, that did not work: no such city."),
+        ("get_weather", '{"error": {"code": "x", "message": "No."}}', "I am sorry, that did not work: No."),
+        ("get_temperature", "-3.5", "The temperature is minus 3.5."),
+        ("calculate", "100", "That is 100."),
+        ("calculate", "0.3333333333333333333333333333", "That is about 0.3333."),
+        ("calculate", "18446744073709551616", "That is about 1.84 times ten to the power of 19."),
+        ("calculate", "-0.00000125", "That is about minus 1.25 times ten to the power of minus 6."),
+        (
+            "shop_get_order",
+            '{"method": "GET", "path": "/orders/7", "id": 7, "status": "shipped", "gift": false, "x": null,'
+            ' "link": "https://x.y/7", "items": [{"id": 1, "name": "Tea"}, {"id": 2, "name": "Milk"}]}',
+            "The status is shipped, gift: no and the items are Tea and Milk.",
+        ),
+        ("get_version", '{"method": "GET"}', "The method is GET."),
+        ("pay", '{"ok": true, "note": ""}', "That is done."),
+        ("pay", '{"ok": false, "reason": "no money"}', "Ok: no and the reason is no money."),
+        ("pay", "{}", "That is done."),
+        ("find_shops", "[]", "There is nothing."),
+        ("find_shops", "[1, 2, 3, 4, 5, 6, 7]", "1, 2, 3, 4, 5 and 2 more."),
+        ("is_open", "true", "Yes."),
+    ],
+)
+def test_it_tells_what_a_tool_brought_as_one_would_say_it(tool: str, output: str, told: str) -> None:
+    assert answer("Please.", Called("c1", tool, "{}"), Returned("c1", output), tools=TOOLS) == told
+
+
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=9)),
+        lambda inner: st.one_of(st.lists(inner, max_size=7), st.dictionaries(st.text(max_size=9), inner)),
+        max_leaves=20,
+    )
+)
+def test_whatever_a_tool_brings_is_told(value: Any) -> None:
+    assert answer("Please.", Called("c1", "f", "{}"), Returned("c1", json.dumps(value))).strip()
 
 
 JSON_TYPES = st.sampled_from(

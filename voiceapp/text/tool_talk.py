@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from decimal import Decimal, DecimalException
 from typing import Any, Final
 
 from voiceapp.text.foreign_schema import placeholder, properties_of
+from voiceapp.text.numbers import say_number
 from voiceapp.text.provider import (
     CallArguments,
     Called,
@@ -24,7 +26,9 @@ _ARGUMENT_PIECE: Final = 16
 _LONGEST_RESULT: Final = 100_000
 """Characters of a result that is read as JSON; nobody wants to hear a longer one."""
 _DEEPEST_TOLD: Final = 4
-_MOST_FACTS: Final = 50
+_MOST_FACTS: Final = 8
+_MOST_OF_LIST: Final = 5
+_MOST_READ_OUT, _LEAST_READ_OUT = Decimal(10) ** 15, Decimal(1) / 10**4
 
 
 def fresh_results(request: ReplyRequest) -> list[Returned]:
@@ -58,25 +62,113 @@ def tell_results(results: list[Returned], request: ReplyRequest) -> str:
     names = {item.call_id: item.name for item in request.history if isinstance(item, Called)}
     sentences = []
     for result in results:
-        name = spoken_name(names.get(result.call_id, "the tool"))
+        name = names.get(result.call_id, "")
         value: Any = result.output[:_LONGEST_RESULT]
         with suppress(ValueError, RecursionError):
-            value = json.loads(value)
+            # Decimals, as a float would have lost digits already.
+            value = json.loads(value, parse_float=Decimal)
         sentences.append(_tell(name, value))
     return " ".join(sentences)
 
 
-def _tell(name: str, value: Any) -> str:
+def _tell(tool: str, value: Any) -> str:
     if isinstance(value, dict) and "error" in value:
         error = value["error"]
         reason = error.get("message", error) if isinstance(error, dict) else error
-        return f"I am sorry, {name} did not work: {_plain(reason).rstrip('.')}."
-    if isinstance(value, dict):
-        facts = [f"{spoken_name(key)} is {_plain(inner)}" for key, inner in list(value.items())[:_MOST_FACTS]]
-        listed = ", ".join(facts[:-1]) + (" and " if facts[:-1] else "") + facts[-1] if facts else "done"
-        return f"Here is what {name} says: {listed}."
+        return f"I am sorry, that did not work: {_plain(reason).rstrip('.')}."
+    value = _unwrapped(value)
+    match value:
+        case dict():
+            return _told_facts(value)
+        case []:
+            return "There is nothing."
+        case bool() | None:
+            return f"{_plain(value).capitalize()}."
+        case int() | float() | Decimal():
+            subject = _VERBS.sub("", spoken_name(tool))
+            return f"{f'The {subject} is' if subject else 'That is'} {_said(value)}."
     plain = _plain(value)
-    return plain if plain.endswith((".", "!", "?")) else f"{name.capitalize()} says: {plain}."
+    plain = plain[:1].upper() + plain[1:]
+    return plain if plain.endswith((".", "!", "?")) else f"{plain}."
+
+
+_VERBS: Final = re.compile(
+    r"^(?:(?:get|fetch|read|find|look up|search|show|list|query|check|count|calculate|compute|tell|the)\b ?)+"
+)
+# What programs tell each other about an answer, beside the answer.
+_NOISE: Final = frozenset(
+    [
+        "method", "path", "url", "uri", "href", "link", "links", "headers", "etag", "id", "uuid", "object",
+        "status code", "content type", "request id", "trace id", "created at", "updated at", "cursor",
+    ]
+)  # fmt: skip
+_WRAPPINGS: Final = frozenset(
+    ["data", "result", "response", "answer", "output", "message", "text", "content"]
+)
+_TITLES: Final = ("name", "title", "label")
+
+
+def _unwrapped(value: Any) -> Any:
+    """Return what is inside objects of one field that only says that something is inside."""
+    for _ in range(_DEEPEST_TOLD):
+        if not isinstance(value, dict) or len(value) != 1:
+            break
+        ((key, inner),) = value.items()
+        if spoken_name(key) not in _WRAPPINGS:
+            break
+        value = inner
+    return value
+
+
+def _told_facts(value: dict[str, Any]) -> str:
+    """Return an object's fields as one sentence, without those that only programs read."""
+    named = [(spoken_name(key), inner) for key, inner in value.items()]
+    # That it failed is told, that it did not fail is not worth a word.
+    telling = [
+        (key, inner)
+        for key, inner in named
+        if inner not in (None, "", [], {}) and not (key in ("ok", "success") and inner is True)
+    ]
+    plain = [(key, inner) for key, inner in telling if not _is_noise(key, inner)]
+    kept = plain or telling
+    if not kept:
+        return "That is done."
+    facts = [_fact(key, inner) for key, inner in kept[:_MOST_FACTS]]
+    if len(kept) > _MOST_FACTS:
+        facts.append("there is more")
+    told = _listed(facts)
+    return f"{told[:1].upper()}{told[1:]}."
+
+
+def _is_noise(key: str, value: Any) -> bool:
+    return key in _NOISE or (isinstance(value, str) and value.startswith(("http://", "https://")))
+
+
+def _fact(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return f"{key}: {_plain(value)}"
+    several = isinstance(value, list) and len(value) > 1
+    return f"the {key} {'are' if several else 'is'} {_plain(value).rstrip('.')}"
+
+
+def _listed(parts: list[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+def _said(value: float | Decimal) -> str:
+    """Return a number to be heard: with at most four decimals, and words for what has too many digits."""
+    try:
+        exact = Decimal(str(value))
+        if not exact.is_finite():
+            return str(value)
+    except DecimalException:
+        return str(value)
+    if abs(exact) >= _MOST_READ_OUT or 0 < abs(exact) < _LEAST_READ_OUT:
+        power = exact.adjusted()
+        digits = f"{exact.scaleb(-power):.2f}".rstrip("0").rstrip(".").replace("-", "minus ")
+        return f"about {digits} times ten to the power of {str(power).replace('-', 'minus ')}"
+    told = say_number(float(exact))
+    return told if exact == round(exact, 4) else f"about {told}"
 
 
 def _plain(value: Any, depth: int = 0) -> str:
@@ -85,12 +177,19 @@ def _plain(value: Any, depth: int = 0) -> str:
             return "yes" if value else "no"
         case None:
             return "nothing"
+        case int() | float() | Decimal():
+            return _said(value)
         case list() | dict() if depth > _DEEPEST_TOLD:
             return "more"
         case list():
-            return ", ".join(_plain(inner, depth + 1) for inner in value[:5]) or "nothing"
+            told = [_plain(inner, depth + 1) for inner in value[:_MOST_OF_LIST]]
+            rest = len(value) - len(told)
+            return _listed([*told, f"{rest} more"] if rest else told) or "nothing"
         case dict():
-            parts = list(value.items())[:5]
+            titles = [value[key] for key in _TITLES if isinstance(value.get(key), str)]
+            if titles and depth > 0:
+                return str(titles[0]).strip()
+            parts = list(value.items())[:_MOST_OF_LIST]
             return ", ".join(f"{spoken_name(key)} {_plain(inner, depth + 1)}" for key, inner in parts)
         case _:
             return str(value).strip()
