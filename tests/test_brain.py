@@ -109,6 +109,8 @@ def call(text: str, **request: Any) -> tuple[str, dict[str, Any]] | None:
         ("Hello, can you hear me clearly?", "Yes, I can hear you"),
         ("Hello!", "Good afternoon!"),
         ("What time is it?", "It is 3:07 p.m."),
+        ("What time is it in Paris?", "I only know the time here. It is 3:07 p.m."),
+        ("What is the time in Paris?", "I only know the time here. It is 3:07 p.m."),
         ("What day is it today?", "Today is Sunday, November 29, 2026."),
         ("What is the date tomorrow?", "Tomorrow is Monday, November 30, 2026."),
         ("What is 12 plus 30?", "That is 42."),
@@ -222,6 +224,42 @@ def test_it_calls_none_where_none_is_meant_or_allowed() -> None:
     assert call("Tell me a joke") is None
     assert call("What is the weather in Paris?", tool_choice="none") is None
     assert call("What is the weather in Paris?", tools=(TIMER,)) is None
+
+
+def schema(*names: str, **more: str) -> dict[str, Any]:
+    """Return the schema of an object with these required texts, and fields of other types."""
+    kinds = {**dict.fromkeys(names, "string"), **more}
+    return {"properties": {name: {"type": kind} for name, kind in kinds.items()}, "required": list(kinds)}
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted", "arguments"),
+    [
+        ("What is the status of order 7?", schema("id"), {"id": "7"}),
+        ("What is the status of order number A-17, please?", schema("order_id"), {"order_id": "A-17"}),
+        ("Cancel order seven.", schema("id"), {"id": "7"}),
+        ("Where is my order?", schema("id"), {}),
+        ("Where is my order for abc", schema("id"), {"id": "abc"}),
+        ("Paint it in the color red.", schema("color"), {"color": "red"}),
+        ("What is the price of the symbol MSFT?", schema("symbol"), {"symbol": "MSFT"}),
+        (
+            "Tom is 31 and lives in Paris.",
+            schema("name", age="integer", city="string"),
+            {"name": "Tom", "age": 31, "city": "Paris"},
+        ),
+        (
+            "My name is Ada and I live in New York.",
+            schema("city", "name"),
+            {"name": "Ada", "city": "New York"},
+        ),
+        ("What is the weather in Rome?", schema("city"), {"city": "Rome"}),
+        ("Who is Grace?", schema("name"), {"name": "Grace"}),
+    ],
+)
+def test_arguments_are_the_words_that_are_meant(
+    said: str, wanted: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    assert fill_arguments(said, wanted, NOW.date())[0] == arguments
 
 
 @pytest.mark.parametrize("said", ["What is 12.5 times 8?", "How many times did you tell me?"])
@@ -357,6 +395,8 @@ def test_schemas_without_sense_do_no_harm() -> None:
         ("five squared", 25),
         ("What is the weather?", None),
         ("I have 3 apples and 4 pears", None),
+        ("(12 + 3) * 4", None),
+        (".5 + 1", 1.5),
     ],
 )
 def test_sums(said: str, value: float | None) -> None:

@@ -129,9 +129,18 @@ def test_others_do_not(sentence: str) -> None:
     assert said
 
 
+def test_the_time_that_will_be_is_not_the_time_that_is() -> None:
+    assert "12:00" not in think(Said("user", "What is the time in half an hour?"))[0]
+
+
 @pytest.mark.parametrize("sentence", ["What time is it?", "What time is it right now?", "What's the time"])
 def test_the_time_here_is_the_brains_own(sentence: str) -> None:
     assert think(Said("user", sentence))[0].strip() == "It is 12:00 p.m."
+
+
+def test_the_time_in_several_cities_is_asked_for_each() -> None:
+    said = Said("user", "What time is it in Paris and in New York?")
+    assert think(said)[1] == [("current_time", {"place": "Paris"}), ("current_time", {"place": "New York"})]
 
 
 async def test_a_sum_is_worked_out_by_the_tool_as_the_brain_writes_it() -> None:

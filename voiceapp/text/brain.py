@@ -19,7 +19,7 @@ from voiceapp.text import numbers, repertoire, tool_talk
 from voiceapp.text.product import ProductGuide
 from voiceapp.text.provider import Delta, Finished, ReplyRequest, Returned, Said, TextDelta
 from voiceapp.text.several_calls import match_several
-from voiceapp.text.shipped_tools import is_shipped, match_shipped
+from voiceapp.text.shipped_tools import asks_elsewhere, is_shipped, match_shipped
 from voiceapp.text.tool_matching import Match, match_tool
 
 _MOST_COUNTED: Final = 100
@@ -34,16 +34,6 @@ _TOOLS_AT_ONCE, _CHARS_AT_ONCE = 16, 400
 _OTHER_LANGUAGE: Final = re.compile(
     r"\b(?:in|speak|only)\s+(German|French|Spanish|Italian|Portuguese|Dutch|Polish|Chinese|Japanese|Korean|Arabic"
     r"|Hindi|Russian|Turkish|Swedish)\b"
-)
-# What people ask for most, and why this brain has no answer.
-_REASONS: Final = (
-    (r"\b(?:weather|forecast|rain|temperature)\b", "I have no connection to a weather service."),
-    (r"\b(?:train|bus|flight|plane)s?\b", "I have no timetables."),
-    (r"\b(?:timer|alarm|remind|reminder)\b", "I cannot set timers or reminders."),
-    (r"\b(?:news|stocks?|score)\b", "I have no connection to the news."),
-    (r"\b(?:capital|population|country|president|history)\b", "I know no geography and no history."),
-    (r"\b(?:call|email|message|text) (?!me\b)\w+", "I cannot send messages."),
-    (r"\b(?:music|song|sing)\b", "I have only a speaking voice."),
 )
 _I_CAN: Final = (
     "I can tell you the time and the date, do sums, count, remember your name, repeat what you say, tell a "
@@ -213,7 +203,8 @@ def _wanted_tools(turn: _Turn) -> list[Match] | str | None:
     text, today = _with_question(turn), turn.now.date()
     wish = match_shipped(text, tools) if turn.text else None
     if wish is not None and (choice == "auto" or not wish.question):
-        return f"{_ONE_MORE} {wish.question}" if wish.question else [wish.match]
+        calls = wish.calls(several=request.several_calls)
+        return f"{_ONE_MORE} {wish.question}" if wish.question else calls
     if choice == "auto":
         tools = tuple(tool for tool in tools if not is_shipped(tool))
         if not tools:
@@ -335,11 +326,12 @@ def _abilities(turn: _Turn) -> str | None:
 
 
 def _clock_and_calendar(turn: _Turn) -> str | None:
-    now = turn.now
-    if turn.asks(
+    now, elsewhere = turn.now, asks_elsewhere(turn.text)
+    if elsewhere or turn.asks(
         r"\bwhat(?:'s| is)? (?:the )?time(?: is it)?(?: now| right now)?\W*$|\bthe time\W*$|\btime is it\b"
     ):
-        return f"It is {now.hour % 12 or 12}:{now.minute:02d} {'a.m.' if now.hour < 12 else 'p.m.'}"
+        told = f"It is {now.hour % 12 or 12}:{now.minute:02d} {'a.m.' if now.hour < 12 else 'p.m.'}"
+        return f"I only know the time here. {told}" if elsewhere else told
     if turn.asks(r"\b(?:what day|what date|what's the date|the date|today's date|which day)\b"):
         ahead = dt.timedelta(days=1 if "tomorrow" in turn.said else 0)
         day = now + ahead
@@ -390,7 +382,7 @@ def _entertain(turn: _Turn) -> str | None:
 
 
 def _cannot(turn: _Turn) -> str:
-    reason = next((why for asked, why in _REASONS if turn.asks(asked)), "")
+    reason = next((why for asked, why in repertoire.REASONS if turn.asks(asked)), "")
     excuse = f"Sorry, I cannot answer that. {reason}".strip()
     said = [i.text for i in turn.request.history if isinstance(i, Said) and i.role == "assistant"]
     # The same explanation every time would be tiresome.

@@ -195,6 +195,8 @@ def solve(text: str) -> float | None:
     if root := _ROOT.search(text):
         numbers = find_numbers(root[1])
         return math.sqrt(numbers[0].value) if numbers else None
+    if re.search(r"\(\s*[-\d]", text):
+        return None  # what stands in parentheses comes first, and is not worked out here
     return _evaluate(_longest_sum(_merge(_TOKEN.findall(_with_signs(text)))))
 
 

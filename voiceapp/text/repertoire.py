@@ -41,3 +41,14 @@ DIALOGUE: Final = (
     "I stop as "
     "soon as you speak."
 )
+
+# What people ask for most, and why this brain has no answer.
+REASONS: Final = (
+    (r"\b(?:weather|forecast|rain|temperature)\b", "I have no connection to a weather service."),
+    (r"\b(?:train|bus|flight|plane)s?\b", "I have no timetables."),
+    (r"\b(?:timer|alarm|remind|reminder)\b", "I cannot set timers or reminders."),
+    (r"\b(?:news|stocks?|score)\b", "I have no connection to the news."),
+    (r"\b(?:capital|population|country|president|history)\b", "I know no geography and no history."),
+    (r"\b(?:call|email|message|text) (?!me\b)\w+", "I cannot send messages."),
+    (r"\b(?:music|song|sing)\b", "I have only a speaking voice."),
+)

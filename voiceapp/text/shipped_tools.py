@@ -33,6 +33,7 @@ _PARAMETERS: Final = {
 }  # fmt: skip
 _I: Final = re.IGNORECASE
 _TIMER: Final = r"(?:timer|alarm|reminder)s?"
+_MOST_PLACES: Final = 8
 _LONGEST_SUM: Final = 300
 """Characters; as many as ``calculate`` takes."""
 _SURE: Final = 99.0
@@ -45,6 +46,12 @@ class Wish:
 
     match: Match
     question: str = ""
+    more: tuple[Match, ...] = ()
+    """Further calls of the same tool, where several are wanted."""
+
+    def calls(self, *, several: bool) -> list[Match]:
+        """Return the calls to make, the first one alone unless there may be ``several``."""
+        return [self.match, *(self.more if several else ())]
 
 
 def is_shipped(tool: Tool) -> bool:
@@ -59,8 +66,11 @@ def match_shipped(text: str, tools: tuple[Tool, ...]) -> Wish | None:
     for name, read in _READERS:
         if name in offered and (found := read(" ".join(text.split()).rstrip(" .!?"))) is not None:
             arguments, question = found
-            missing = tuple(required_of(offered[name].parameters)) if question else ()
-            return Wish(Match(offered[name], _SURE, arguments, missing), question)
+            tool = offered[name]
+            missing = tuple(required_of(tool.parameters)) if question else ()
+            first, *more = _each_place(arguments) if name == "current_time" else [arguments]
+            others = tuple(Match(tool, _SURE, one, ()) for one in more)
+            return Wish(Match(tool, _SURE, first, missing), question, others)
     return None
 
 
@@ -217,6 +227,17 @@ def _current_time(text: str) -> _Read | None:
     if re.match(r"(?:a|an|half|my|your|our|this|that|these|here)\b", place, _I) or find_numbers(place):
         return None
     return {"place": place[:100]}, ""
+
+
+def asks_elsewhere(text: str) -> bool:
+    """Whether a sentence asks for the time in a place that it names."""
+    return _current_time(" ".join(text.split()).rstrip(" .!?")) is not None
+
+
+def _each_place(arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the arguments for each of "Paris and in Tokyo"."""
+    places = re.split(r",? and (?:in |at )?", arguments["place"], maxsplit=_MOST_PLACES - 1, flags=_I)
+    return [{"place": place} for place in places if place] or [arguments]
 
 
 def _calculate(text: str) -> _Read | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -128,6 +129,10 @@ _TEXT: Final = frozenset(
     ]
 )
 _PERSON: Final = frozenset(["name", "person", "recipient", "contact", "user", "who"])
+_IDENTIFIER: Final = frozenset(["id", "number", "no", "code", "key", "reference", "ref", "sku"])
+_WITH_DIGITS: Final = re.compile(r"(?<![\w.,:])#?((?:[A-Za-z]+-?)?\d[\w-]*)(?![.:,]?\w)")
+# What begins a sentence in front of "is" or "lives", and is no name.
+_NO_NAME: Final = frozenset(["he", "she", "they", "who", "where", "why", "here", "everybody", "nobody"])
 _NEGATION: Final = re.compile(r"\b(?:off|not|no|don't|do not|stop|disable|without|never)\b", re.I)
 _UNIT_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _DAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
@@ -307,17 +312,50 @@ class _Reader:
         words = set(_WORD.findall(name.lower().replace("_", " ")))
         if "date" in words or "day" in words or schema.get("format") == "date":
             return self._date()
+        if words & _IDENTIFIER:
+            return self._identifier()
         if words & _ORIGIN:
             return self._after("from", anything=False)
         if words & _TARGET and (found := self._after("to", anything=False)):
             return found
         if words & _PLACE:
             return self._after("in|at|near|for|to|of", anything=False) or self._capitalised()
-        if words & _PERSON and (found := self._after("named|called|call|to|for", anything=False)):
+        if words & _PERSON and (found := self._person()):
             return found
         if words & _TEXT:
             return self._after("that|saying|say|about|for|to", anything=True) or self._text.strip()
-        return self._capitalised() or (self._text.strip(" .?!") if alone else None)
+        found = self._behind(words) or self._capitalised()
+        return found or (self._text.strip(" .?!") if alone else None)
+
+    def _identifier(self) -> str | None:
+        """Return "7" of "order 7", "A-17" of "code A-17", and what answers the question for one."""
+        for found in _WITH_DIGITS.finditer(self._text):
+            if found[1] not in self._used:
+                self._used.add(found[1])
+                return found[1]
+        if self._numbers:
+            return f"{self._take(self._numbers[0], self._numbers[0].value)}"
+        return self._capitalised() or self._behind(_IDENTIFIER) or self._after("for", anything=True)
+
+    def _behind(self, words: Set[str]) -> str | None:
+        """Return the word that stands behind a parameter's own: "red" of "paint it in the colour red"."""
+        own = "|".join(re.escape(word) for word in words if len(word) > 1)
+        for match in re.finditer(
+            rf"\b(?:{own or '(?!)'})\s+(?:is\s+|of\s+|to\s+|called\s+)?(\w[\w-]*)", self._text, re.I
+        ):
+            if match[1].lower() not in _STOP and match[1] not in self._used:
+                self._used.add(match[1])
+                return match[1]
+        return None
+
+    def _person(self) -> str | None:
+        for match in re.finditer(
+            rf"(?:^|[.?!]\s+){_CAPITALISED}\s+(?:is|was|has|lives?|works?)\b", self._text
+        ):
+            if match[1].lower() not in _STOP | _NO_NAME and match[1] not in self._used:
+                self._used.add(match[1])
+                return match[1]
+        return self._after("named|called|call|name is|to|for", anything=False)
 
     def _after(self, words: str, *, anything: bool) -> str | None:
         what = r"([^.?!]+)" if anything else _CAPITALISED
