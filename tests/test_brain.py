@@ -111,6 +111,7 @@ def call(text: str, **request: Any) -> tuple[str, dict[str, Any]] | None:
         ("What time is it?", "It is 3:07 p.m."),
         ("What time is it in Paris?", "I only know the time here. It is 3:07 p.m."),
         ("What is the time in Paris?", "I only know the time here. It is 3:07 p.m."),
+        ("What is the current date?", "Today is Sunday"),
         ("What day is it today?", "Today is Sunday, November 29, 2026."),
         ("What is the date tomorrow?", "Tomorrow is Monday, November 30, 2026."),
         ("What is 12 plus 30?", "That is 42."),

@@ -86,6 +86,7 @@ def think(*history: HistoryItem, tools: tuple[Tool, ...] = OFFERED) -> tuple[str
         ("How much is twenty percent of 50?", "calculate", {"expression": "20 / 100 * 50"}),
         ("Please calculate (12.5 + 3) * 4.", "calculate", {"expression": "(12.5 + 3) * 4"}),
         ("What is the square root of eighty one?", "calculate", {"expression": "81 ** 0.5"}),
+        ("What is half of ten?", "calculate", {"expression": "0.5 * 10"}),
         ("What is 12,345,678,901,234,567,890 + 1?", "calculate",
          {"expression": "12345678901234567890 + 1"}),
     ],
@@ -133,7 +134,15 @@ def test_the_time_that_will_be_is_not_the_time_that_is() -> None:
     assert "12:00" not in think(Said("user", "What is the time in half an hour?"))[0]
 
 
-@pytest.mark.parametrize("sentence", ["What time is it?", "What time is it right now?", "What's the time"])
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "What time is it?",
+        "What time is it right now?",
+        "What's the time",
+        "What is the current time, please?",
+    ],
+)
 def test_the_time_here_is_the_brains_own(sentence: str) -> None:
     assert think(Said("user", sentence))[0].strip() == "It is 12:00 p.m."
 
@@ -141,6 +150,9 @@ def test_the_time_here_is_the_brains_own(sentence: str) -> None:
 def test_the_time_in_several_cities_is_asked_for_each() -> None:
     said = Said("user", "What time is it in Paris and in New York?")
     assert think(said)[1] == [("current_time", {"place": "Paris"}), ("current_time", {"place": "New York"})]
+    for besides in ("what is the weather", "set a quick alarm", "call me back"):
+        said = Said("user", f"What time is it in Paris and {besides}?")
+        assert ("current_time", {"place": besides}) not in think(said)[1]
 
 
 async def test_a_sum_is_worked_out_by_the_tool_as_the_brain_writes_it() -> None:

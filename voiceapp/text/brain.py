@@ -328,11 +328,12 @@ def _abilities(turn: _Turn) -> str | None:
 def _clock_and_calendar(turn: _Turn) -> str | None:
     now, elsewhere = turn.now, asks_elsewhere(turn.text)
     if elsewhere or turn.asks(
-        r"\bwhat(?:'s| is)? (?:the )?time(?: is it)?(?: now| right now)?\W*$|\bthe time\W*$|\btime is it\b"
+        r"\bwhat(?:'s| is)? (?:the )?(?:current )?time(?: is it)?(?: now| right now| please)*\W*$"
+        r"|\bthe (?:current )?time(?: now| right now| please)*\W*$|\btime is it\b"
     ):
         told = f"It is {now.hour % 12 or 12}:{now.minute:02d} {'a.m.' if now.hour < 12 else 'p.m.'}"
         return f"I only know the time here. {told}" if elsewhere else told
-    if turn.asks(r"\b(?:what day|what date|what's the date|the date|today's date|which day)\b"):
+    if turn.asks(r"\b(?:what day|what date|what's the date|the (?:current )?date|today's date|which day)\b"):
         ahead = dt.timedelta(days=1 if "tomorrow" in turn.said else 0)
         day = now + ahead
         return f"{'Tomorrow' if ahead else 'Today'} is {day:%A}, {day:%B} {day.day}, {day.year}."

@@ -162,6 +162,7 @@ _PHRASES: Final = (
     (r"\bminus\b|\bless\b", " - "),
     (r"\bper ?cent of\b|% of\b", " % "),
     (r"(?<=\d)\s*[x×]\s*(?=\d)", " * "),
+    (r"\bhalf of\b", " 0.5 * "),
     (r"÷", " / "),
     (r"−", " - "),
 )

@@ -6,6 +6,7 @@ A tool of the same name with other parameters is somebody else's and is left to 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -229,6 +230,13 @@ def _current_time(text: str) -> _Read | None:
     return {"place": place[:100]}, ""
 
 
+_NO_PLACE: Final = re.compile(
+    r"(?:what|how|who|when|where|why|which|is|are|will|do|does|can|could|then|also|please|set|tell|take|make)\b"
+    r"|$|\w+ (?:me|my|a|the|is)\b",
+    _I,
+)
+
+
 def asks_elsewhere(text: str) -> bool:
     """Whether a sentence asks for the time in a place that it names."""
     return _current_time(" ".join(text.split()).rstrip(" .!?")) is not None
@@ -236,8 +244,10 @@ def asks_elsewhere(text: str) -> bool:
 
 def _each_place(arguments: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the arguments for each of "Paris and in Tokyo"."""
-    places = re.split(r",? and (?:in |at )?", arguments["place"], maxsplit=_MOST_PLACES - 1, flags=_I)
-    return [{"place": place} for place in places if place] or [arguments]
+    first, *more = re.split(r",? and (?:in |at )?", arguments["place"], flags=_I)[:_MOST_PLACES]
+    # What is asked for besides ("and what is the weather") is no city.
+    others = itertools.takewhile(lambda place: not _NO_PLACE.match(place), more)
+    return [{"place": place} for place in (first, *others)]
 
 
 def _calculate(text: str) -> _Read | None:
