@@ -28,8 +28,7 @@ from voiceapp.text.provider import (
 from voiceapp.tools.registry import ToolContext, registry
 
 OFFERED = tuple(
-    Tool(one["name"], one["description"], one["parameters"])
-    for one in registry.definitions([*TOOLS, "delete_note"])
+    Tool(one["name"], one["description"], one["parameters"]) for one in registry.definitions(TOOLS)
 )
 SEEDED = tuple(tool for tool in OFFERED if tool.name in TOOLS)
 
