@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from voiceapp.records import store
 from voiceapp.records.archive import archive_path, journal_path, recordings_folder
-from voiceapp.records.models import Assistant, Session
+from voiceapp.records.models import Assistant, Item, Session
 from voiceapp.records.store import ItemRecord
 from voiceapp.web.models import SignInLink
 from voiceapp.web.signin import make_token, take_token
@@ -93,6 +93,7 @@ def test_no_page_holds_a_script_or_style_that_its_policy_forbids(page: Client, u
 
 def test_recent_sessions_have_titles(page: Client, user: User) -> None:
     kept(user)
+    kept(user, said("a", "assistant", "Hello?"))
     kept(user, said("s", "system", "be kind"), said("a", "user", "word " * 40), said("b", "user", "later"))
     kept(User.objects.create_user("eve"), said("a", "user", "a secret"))
     recent = list(page.get("/").context["recent"])
@@ -107,12 +108,34 @@ def test_sessions_are_listed_in_pages(page: Client, user: User) -> None:
         Session(user=user, configuration=config, upstream="embedded", process="p", started_at=timezone.now())
         for _ in range(60)
     )
+    Item.objects.bulk_create(
+        Item(session=one, item_id="a", type="message", role="assistant") for one in Session.objects.all()
+    )
     first, last = (
         page.get("/sessions/").context["page_obj"],
         page.get("/sessions/?page=3").context["page_obj"],
     )
     assert (len(first), len(last), first.paginator.count) == (25, 10, 60)
     assert page.get("/sessions/?page=nonsense").status_code == 200
+
+
+def test_the_list_says_how_often_the_user_said_something(
+    page: Client, user: User, admin_client: Client
+) -> None:
+    silent = [
+        kept(user),
+        kept(user, said("s", "system", "be kind"), said("noise", "user", "", transcript_status="completed")),
+    ]
+    kept(user, said("a", "assistant", "Is anybody there?"))
+    kept(user, said("a", "user", "one"), said("b", "assistant", "two"))
+    kept(user, said("a", "user", "one"), said("b", "assistant", "two"),
+         said("c", "user", "", transcript_status="failed"))  # fmt: skip
+    response = page.get("/sessions/")
+    assert [one.times_said for one in response.context["page_obj"]] == [2, 1, 0]
+    told = re.findall(r"<span>(\d+ message[^<]*)</span>", response.content.decode())
+    assert told == ["2 messages from you", "1 message from you"]
+    listed = admin_client.get("/admin/records/session/").context["cl"].result_list
+    assert {one.id for one in listed} >= set(silent)
 
 
 def test_a_session_is_shown_in_order_with_what_was_heard(page: Client, user: User) -> None:
@@ -323,3 +346,4 @@ def test_a_kept_session_offers_its_recording(page: Client, recording: tuple[UUID
     session_id, _ = recording
     shown = page.get(f"/sessions/{session_id}/").content.decode()
     assert f'src="/sessions/{session_id}/recording.flac"' in shown
+    assert f'href="/sessions/{session_id}/recording.flac" download="conversation 20' in shown
