@@ -11,6 +11,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
@@ -229,6 +230,38 @@ def test_a_head_request_does_not_spend_a_link(client: Client, user: User) -> Non
     token = make_token(user)
     assert client.head(f"/signin/{token}").status_code == 405
     assert take_token(token) == user
+
+
+@pytest.mark.parametrize("signed_in", [True, False])
+def test_what_cannot_be_shown_is_told_in_the_sites_own_looks(
+    client: Client, user: User, monkeypatch: pytest.MonkeyPatch, signed_in: bool
+) -> None:
+    strict = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    if signed_in:
+        client.force_login(user)
+        strict.force_login(user)
+
+    def fail(token: str) -> None:
+        raise RuntimeError("s3cret reasons")
+
+    def refuse(token: str) -> None:
+        raise PermissionDenied("s3cret reasons")
+
+    monkeypatch.setattr("voiceapp.web.views.take_token", fail)
+    answers = {
+        "There is no such page": (404, client.get("/no/such/page")),
+        "That did not go through": (403, strict.post("/logout/")),
+        "Something went wrong here": (500, strict.get("/signin/x")),
+    }
+    monkeypatch.setattr("voiceapp.web.views.take_token", refuse)
+    answers["This is not open to you"] = (403, client.get("/signin/x"))
+    for title, (status, answer) in answers.items():
+        text = answer.content.decode()
+        assert answer.status_code == status
+        assert f"<h1>{title}</h1>" in text
+        assert 'class="primary" href="/"' in text
+        assert "base.css" in text
+        assert not re.search(r"<style|\sstyle=|<script|s3cret", text)
 
 
 def test_links_expire_and_are_replaced(user: User) -> None:
