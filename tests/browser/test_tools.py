@@ -115,7 +115,10 @@ def test_a_question_is_answered_with_the_keyboard(
             '{ "order": 12345678901234567890, "to": "\\u202e<b>ada</b>" }'
         )
         expect(card.locator(".left")).to_contain_text("Waits for you: ")
-        assert "Allow “Cancel order” (shop)? Answer within 60 seconds. Order: 12345678901234567890;" in page.inner_text("#alert")
+        assert (
+            "Allow “Cancel order” (shop)? Answer within 60 seconds. Order: 12345678901234567890;"
+            in page.inner_text("#alert")
+        )
         page.get_by_role("button", name=word, exact=True).focus()
         page.keyboard.press("Enter")
         sent = link.wait_type("conversation.item.create")["item"]

@@ -36,7 +36,8 @@ def index(request: HttpRequest) -> HttpResponse:
     """Show the page to talk on, ``index.html``.
 
     ``page_config``: the dictionary for the page's script (socket, assistants, user, isAdmin, continues).
-    ``recent``: the user's last sessions in which something was said, each with ``id``, ``title``, ``started_at``, ``duration``.
+    ``recent``: the user's last sessions in which something was said, each with ``id``, ``title``,
+    ``started_at``, ``duration``.
     ``continues`` (``?continue=ID``): the ended session of the user's own that the next one goes on from.
     """
     user = _user(request)
