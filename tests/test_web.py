@@ -150,15 +150,18 @@ def test_a_session_is_shown_in_order_with_what_was_heard(page: Client, user: Use
         said("operator", "system", "the operator's own words"),
         ItemRecord(item_id="call", previous_item_id="late", type="function_call",
                    raw={"name": "clock", "arguments": "{}"}),
+        ItemRecord(item_id="output", previous_item_id="call", type="function_call_output",
+                   raw={"output": "12:00"}),
     )  # fmt: skip
     response = page.get(f"/sessions/{session_id}/")
     lines = {line.item_id: line for line in response.context["items"]}
-    assert list(lines) == ["question", "answer", "mumble", "late", "call"]
+    assert list(lines) == ["question", "answer", "mumble", "late", "call", "output"]
     answer = lines["answer"]
     assert (answer.heard_text, answer.unheard_text, answer.cut_ms) == ("one two", " three four", 700)
     assert [name for name, line in lines.items() if line.not_transcribed] == ["mumble", "late"]
     assert lines["call"].text == "clock({})"
     assert b"not transcribed" in response.content
+    assert b'<h2 class="who">Result</h2>' in response.content
     assert b"own words" not in response.content
 
 
@@ -380,3 +383,4 @@ def test_a_kept_session_offers_its_recording(page: Client, recording: tuple[UUID
     shown = page.get(f"/sessions/{session_id}/").content.decode()
     assert f'src="/sessions/{session_id}/recording.flac"' in shown
     assert f'href="/sessions/{session_id}/recording.flac" download="conversation 20' in shown
+    assert 'preload="metadata"' in shown

@@ -16,6 +16,9 @@ from voiceapp.tools.registry import registry
 class _Boxes(forms.CheckboxSelectMultiple):
     """A box for each tool, and one for each name that no tool has (any more): it can be seen and unticked."""
 
+    class Media:
+        css = {"all": ("records/tool_choice.css",)}
+
     def optgroups(self, name: str, value: list[str], attrs: dict[str, Any] | None = None) -> list[Any]:
         groups = super().optgroups(name, value, attrs)
         for unknown in sorted(set(value) - set(registry.names()) - {""}):
