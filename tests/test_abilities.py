@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 async def able(transactional_db: None) -> dict[str, str]:
-    await Assistant.objects.acreate(slug="able", name="Able", tools=[*TOOLS, "delete_note"])
+    await Assistant.objects.acreate(slug="able", name="Able", tools=list(TOOLS))
     await Assistant.objects.acreate(
         slug="grace", name="Grace Hopper", instructions="Be Grace.", voice="verse", turn_detection=None
     )

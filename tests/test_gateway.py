@@ -444,6 +444,14 @@ async def test_wrong_requests_get_the_services_errors(sdk: openai.AsyncOpenAI) -
         await wrong.chat.completions.create(model="m", messages=QUESTION)
 
 
+async def test_the_official_client_lists_the_models(server: str) -> None:
+    key = settings.VOICE.engine_api_key
+    async with openai.AsyncOpenAI(base_url=f"{server}/openai/v1", api_key=key, max_retries=0) as sdk:
+        assert [model.id async for model in await sdk.models.list()] == ["voiceapp-embedded"]
+        with pytest.raises(openai.AuthenticationError):
+            await sdk.with_options(api_key="wrong").models.list()
+
+
 async def test_api_tokens_open_the_chat_addresses_and_are_charged(server: str, token: str) -> None:
     async with openai.AsyncOpenAI(base_url=f"{server}/openai/v1", api_key=token, max_retries=0) as sdk:
         stream = await sdk.chat.completions.create(model="m", messages=QUESTION, stream=True)

@@ -114,12 +114,13 @@ def test_every_fault_is_named_at_once(tmp_path: Path) -> None:
         "check",
         VOICEAPP_DATA_DIR=str(tmp_path), VOICEAPP_GRACE_S="soon", VOICEAPP_DEBUG="perhaps",
         VOICEAPP_MAX_SESSIONS="0", AZURE_OPENAI_ENDPOINT="http://example.org", DATABASE_URL="mysql://h/n",
-        VOICEAPP_TEXT_BASE_URL="ftp://h", VOICEAPP_IDLE_S="nan",
+        VOICEAPP_TEXT_BASE_URL="ftp://h", VOICEAPP_IDLE_S="nan", VOICEAPP_ENGINE_FAULTS="foo@x",
     )  # fmt: skip
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     for name in (
         "VOICEAPP_GRACE_S",
+        "VOICEAPP_ENGINE_FAULTS",
         "VOICEAPP_IDLE_S",
         "VOICEAPP_DEBUG",
         "VOICEAPP_MAX_SESSIONS",

@@ -25,8 +25,7 @@ from voiceapp.text.provider import (
 from voiceapp.tools.registry import registry
 
 OFFERED = tuple(
-    Tool(one["name"], one["description"], one["parameters"])
-    for one in registry.definitions([*TOOLS, "delete_note"])
+    Tool(one["name"], one["description"], one["parameters"]) for one in registry.definitions(TOOLS)
 )
 
 

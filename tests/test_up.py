@@ -123,9 +123,9 @@ def test_static_files_are_served_with_their_type(server: Up) -> None:
 
 
 def test_the_data_is_its_owners_only(server: Up, folder: Path) -> None:
-    note = json.loads((folder / "server.json").read_text())
-    assert note == {"url": server.url, "pid": server.process.pid}
-    for name in ("server.json", "voiceapp.sqlite3", "secret_key", "engine_key"):
+    note = f"servers/{server.process.pid}.json"
+    assert json.loads((folder / note).read_text()) == {"url": server.url}
+    for name in (note, "voiceapp.sqlite3", "secret_key", "engine_key"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
 
 
@@ -217,12 +217,20 @@ def test_an_address_for_everybody_is_shown_as_this_machines(tmp_path: Path) -> N
         refusal.value.close()
 
 
-def test_another_servers_note_is_left_alone(tmp_path: Path) -> None:
+def test_each_server_has_a_note_of_its_own_and_the_dead_are_passed_over(tmp_path: Path) -> None:
+    folder = tmp_path / "servers"
     write_server_file(tmp_path, "http://127.0.0.1:1")
     assert read_server_file(tmp_path) == "http://127.0.0.1:1"
-    (tmp_path / "server.json").write_text(json.dumps({"url": "http://127.0.0.1:2", "pid": os.getpid() + 1}))
-    remove_server_file(tmp_path)
-    assert read_server_file(tmp_path) == "http://127.0.0.1:2"
-    (tmp_path / "server.json").write_text("{")
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    (folder / f"{dead.pid}.json").write_text('{"url": "http://127.0.0.1:2"}')
+    (folder / "1.json").write_text("{")
+    (folder / "odd.json").write_text("{}")
+    assert read_server_file(tmp_path) == "http://127.0.0.1:1"
+    # The parent of this process lives for as long as this one does; its note is the later one.
+    (folder / f"{os.getppid()}.json").write_text('{"url": "http://127.0.0.1:3"}')
+    os.utime(folder / f"{os.getppid()}.json", (2**31, 2**31))
+    assert read_server_file(tmp_path) == "http://127.0.0.1:3"
+    (folder / f"{os.getppid()}.json").unlink()
     remove_server_file(tmp_path)
     assert read_server_file(tmp_path) is None

@@ -207,6 +207,14 @@ class VoiceConfig:
     def problems(self) -> list[Problem]:
         """Return every bad or missing setting as (setting, what is wrong, what to do)."""
         found = self._azure_problems() if self.azure_endpoint else self._azure_without_endpoint()
+        if self.text_model and not self.text_base_url:
+            found.append(
+                (
+                    "VOICEAPP_TEXT_MODEL",
+                    "is set, and VOICEAPP_TEXT_BASE_URL is empty",
+                    "Name the chat endpoint that has the model, or leave both empty.",
+                )
+            )
         if self.text_base_url and not self.text_model:
             found.append(
                 (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from voiceapp.engine.chat_http import PATHS, chat_completions
+from voiceapp.engine.chat_http import MODELS, PATHS, chat_completions, list_models
 from voiceapp.engine.consumer import GA_PATH, PREVIEW_PATH, realtime_socket
 from voiceapp.gateway.host_socket import model_host_socket
 from voiceapp.gateway.http import GENERATE, STREAM, generate
@@ -32,6 +32,8 @@ def program(path: str) -> App | None:
         return generate
     if path == EVENTS_PATH:
         return events
+    if path == MODELS:
+        return list_models
     return chat_completions if PATHS.fullmatch(path) else None
 
 

@@ -196,6 +196,9 @@ _FAILED = {
     "content_filter": "The service's content filter refused the request.",
 }
 
+_EXPLAINED = ("text_engine_", "model_host_", "chat_not_configured", "too_many_model_hosts")
+"""Beginnings of our own engine's codes, whose messages are sentences for people that say what to check."""
+
 
 def response_notice(response: Object) -> tuple[str, str, str] | None:
     """Return (code, message, level) where a response did not end well."""
@@ -207,5 +210,7 @@ def response_notice(response: Object) -> tuple[str, str, str] | None:
         error = details.get("error") or {}
         code = str(error.get("code") or error.get("type") or "unknown")
         told = _FAILED.get(code, f"The service could not answer ({code}). Ask again.")
+        if code.startswith(_EXPLAINED) and (said := error.get("message")):
+            told = str(said)[:300]
         return "response_failed", told, "error"
     return None

@@ -25,6 +25,7 @@ from voiceapp.text.completions import Completions
 Object = dict[str, Any]
 
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
+MODELS: Final = "/openai/v1/models"
 PATHS: Final = re.compile(r"/openai/(?:v1|deployments/(?P<deployment>[^/]+))/chat/completions/?")
 
 # Azure tells first how it judged the prompt; clients must survive a chunk without choices.
@@ -41,6 +42,21 @@ async def chat_completions(scope: Object, receive: Receive, send: Send) -> None:
         await _answer(exchange)
     except ClientGone:
         return
+    except VoiceAppError as error:
+        await exchange.answer(status_of(error), _told(error), refusal_headers(error))
+
+
+async def list_models(scope: Object, receive: Receive, send: Send) -> None:
+    """Answer ``GET /openai/v1/models``, by which clients look what there is."""
+    exchange = Exchange(scope, receive, send)
+    try:
+        if exchange.method != "GET":
+            raise VoiceAppError("Use GET.", code="method_not_allowed")
+        await _authorised(exchange)
+        completions = await providers.completions(settings.VOICE)
+        names = dict.fromkeys((completions.model, providers.EMBEDDED_MODEL))
+        listed = [{"id": name, "object": "model", "created": 0, "owned_by": "voiceapp"} for name in names]
+        await exchange.answer(200, {"object": "list", "data": listed})
     except VoiceAppError as error:
         await exchange.answer(status_of(error), _told(error), refusal_headers(error))
 

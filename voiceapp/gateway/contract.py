@@ -99,8 +99,6 @@ def chat_body(request: GenerateRequest) -> Object:
         "temperature": request.temperature,
         "stream_options": {"include_usage": True},
     }
-    if request.model:
-        body["model"] = request.model
     return body
 
 

@@ -25,7 +25,7 @@ class Generation:
         self._request = request
         self._completions = completions
         self._config = config
-        self.spent = Spent(model=request.model or completions.model)
+        self.spent = Spent(model=completions.model)
 
     @property
     def provider(self) -> str:

@@ -80,7 +80,7 @@ class ModelHost:
         match message:
             case Answer(id=1, error=None):
                 await socket.send(messages.notification("initialized"))
-                self._tell("Connected. Conversations can use the model now.")
+                self._tell("Connected to the app.")
             case Request(method="model/request"):
                 await self._accept(socket, message)
             case Request():

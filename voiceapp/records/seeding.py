@@ -16,9 +16,9 @@ INSTRUCTIONS = (
 
 TOOLS = (
     "calculate", "convert_units", "current_time", "set_timer", "list_timers", "cancel_timer", "take_note",
-    "list_notes", "search_conversations", "hand_over", "hang_up",
+    "list_notes", "delete_note", "search_conversations", "hand_over", "hang_up",
 )  # fmt: skip
-"""All that come along but the one that deletes."""
+"""All that come along; the one that deletes asks first."""
 
 
 def seed_assistant(*, using: str, apps: Any = installed_apps, **kwargs: Any) -> None:

@@ -71,12 +71,16 @@ class Summaries:
                 logger.exception("session %s has no summary", session_id)
 
 
-async def write_summary(session_id: UUID) -> None:
-    """Write one session's title and summary; raise ``VoiceAppError`` where there can be none."""
+async def write_summary(session_id: UUID) -> bool:
+    """Write one session's title and summary; return whether there was anything to write about.
+
+    Raises ``VoiceAppError`` where nobody could write them.
+    """
     said = await sync_to_async(_said, thread_sensitive=False)(session_id)
     title, summary = await summarise(said, await providers.completions(settings.VOICE))
     if title or summary:
         await store.save_summary(session_id, title=title, summary=summary)
+    return bool(title or summary)
 
 
 def _said(session_id: UUID) -> list[Said]:

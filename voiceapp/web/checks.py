@@ -13,6 +13,7 @@ from django.core import checks
 from django.db import DatabaseError
 
 from voiceapp.config import Problem, UpstreamKind, VoiceConfig
+from voiceapp.engine.faults import FaultScript, FaultScriptError
 from voiceapp.records.models import Assistant
 
 _ONLY_A_HINT = frozenset({"AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT"})
@@ -24,7 +25,10 @@ def check_settings(
 ) -> list[checks.CheckMessage]:
     """Explain each problem that was found when the settings were read, and each missing extra."""
     config: VoiceConfig = settings.VOICE
-    return [_message(problem) for problem in [*settings.VOICE_PROBLEMS, *missing_extras(config)]]
+    return [
+        _message(problem)
+        for problem in [*settings.VOICE_PROBLEMS, *missing_extras(config), *wrong_faults(config)]
+    ]
 
 
 def missing_extras(config: VoiceConfig) -> list[Problem]:
@@ -47,6 +51,18 @@ def missing_extras(config: VoiceConfig) -> list[Problem]:
             )
         )
     return found
+
+
+def wrong_faults(config: VoiceConfig) -> list[Problem]:
+    """Return the faults that are ordered and cannot be read."""
+    if config.engine_faults in ("", "0", "1"):
+        return []
+    try:
+        FaultScript.parse(config.engine_faults)
+    except FaultScriptError as error:
+        hint = "Set 1 to let clients order faults, or a script such as rate_limit@2,expire@30."
+        return [("VOICEAPP_ENGINE_FAULTS", f"cannot be read: {str(error).rstrip('.')}", hint)]
+    return []
 
 
 @checks.register(checks.Tags.database)

@@ -20,7 +20,10 @@ def server_address(given: str | None) -> str:
     """
     url = given or read_server_file(settings.VOICE.data_dir)
     if not url:
-        raise CommandError("No server runs on this data folder. Start one: python3 manage.py up")
+        raise CommandError(
+            "No server of manage.py up runs on this data folder. Start one: python3 manage.py up. Another "
+            "server is named by its address; --help says how."
+        )
     try:
         address = urlsplit(url.strip())
         # A port that is none shows only when it is asked for.

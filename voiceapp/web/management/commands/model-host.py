@@ -62,7 +62,18 @@ class Command(BaseCommand):
     async def _serve(self, url: str, key: str, options: dict[str, Any]) -> None:
         client = openai.AsyncOpenAI(base_url=options["endpoint"], api_key=key, max_retries=0, timeout=300)
         async with client:
+            await self._probe(client)
             await ModelHost(client, options["model"], options["api"], self._tell).run(url, options["token"])
+
+    async def _probe(self, client: openai.AsyncOpenAI) -> None:
+        """Say whether the endpoint is there, before somebody's first question finds out."""
+        try:
+            await client.with_options(timeout=10).models.list()
+        except openai.APIConnectionError:
+            self._tell(f"{client.base_url} cannot be reached. Requests fail until it can.")
+        except openai.APIError:
+            # It is there, and not every server lists its models.
+            return
 
     def _tell(self, line: str) -> None:
         self.stdout.write(line)

@@ -32,16 +32,15 @@ class Command(BaseCommand):
             wanted = wanted.filter(heading="")
         ids = list(wanted.values_list("id", flat=True))
         try:
-            asyncio.run(_write(ids))
+            written = asyncio.run(_write(ids))
         except VoiceAppError as error:
             raise CommandError(error.message) from None
-        self.stdout.write(f"Summarised {len(ids)} session(s).")
+        self.stdout.write(f"Summarised {written} session(s).")
 
 
-async def _write(ids: list[UUID]) -> None:
+async def _write(ids: list[UUID]) -> int:
     try:
-        for session_id in ids:
-            await write_summary(session_id)
+        return sum([await write_summary(session_id) for session_id in ids])
     finally:
         await providers.aclose()
         await store.writer().aclose()
