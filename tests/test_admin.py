@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from voiceapp.config import AssistantConfig
 from voiceapp.records.clock import clock
 from voiceapp.records.models import Assistant, Item, Note, Response, Session, ToolCall
 from voiceapp.records.usage import totals
+from voiceapp.tools.registry import registry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -238,6 +240,39 @@ def test_the_seeded_assistants_form_can_be_saved_as_it_is(admin_client: Client) 
     )
     assert response.status_code == 302
     assert Assistant.objects.get().config() == assistant.config()
+
+
+def test_tools_are_ticked(admin_client: Client) -> None:
+    add = "/admin/records/assistant/add/"
+    shown = admin_client.get(add).content.decode()
+    for name in registry.names():
+        assert f'<input type="checkbox" name="tools" value="{name}"' in shown
+    (calculate,) = registry.definitions(["calculate"])
+    assert calculate["description"] in unescape(shown)
+    admin_client.post(add, {**FORM, "tools": ["calculate", "current_time"]})
+    phone = Assistant.objects.get(slug="phone")
+    assert phone.tools == ["calculate", "current_time"]
+    admin_client.post(f"/admin/records/assistant/{phone.pk}/change/", {**FORM, "tools": []})
+    phone.refresh_from_db()
+    assert phone.tools == []
+
+
+def test_a_tool_that_is_gone_is_shown_and_refused_until_it_is_unticked(admin_client: Client) -> None:
+    admin_client.post("/admin/records/assistant/add/", FORM)
+    Assistant.objects.filter(slug="phone").update(tools=["calculate", HOSTILE])
+    phone = Assistant.objects.get(slug="phone")
+    address = f"/admin/records/assistant/{phone.pk}/change/"
+    shown = admin_client.get(address)
+    assert shown.content.decode().count("(there is no such tool)") == 1
+    assert shown.context["adminform"].form["tools"].value() == ["calculate", HOSTILE]
+    assert "<script>alert" not in shown.content.decode()
+    refused = admin_client.post(address, {**FORM, "tools": ["calculate", "gone"]})
+    (sentence,) = refused.context["adminform"].form.errors["tools"]
+    assert sentence.startswith("There is no tool 'gone'. There are: ")
+    assert "<bdi>gone</bdi> (there is no such tool)" in refused.content.decode()
+    assert admin_client.post(address, {**FORM, "tools": ["calculate"]}).status_code == 302
+    phone.refresh_from_db()
+    assert phone.tools == ["calculate"]
 
 
 def test_deleting_an_assistant_keeps_its_sessions(admin_client: Client, user: User) -> None:

@@ -672,7 +672,7 @@ def test_an_assistant_may_have_no_more_operations_than_a_service_takes(admin_cli
     ]
     fields = {
         "slug": "clerk", "name": "Clerk", "enabled": "on", "position": "0", "input_format": "audio/pcm",
-        "output_format": "audio/pcm", "turn_detection": "null", "transcription": "{}", "tools": "[]",
+        "output_format": "audio/pcm", "turn_detection": "null", "transcription": "{}",
         "mcp_servers": "[]",
     }  # fmt: skip
     address = "/admin/records/assistant/add/"

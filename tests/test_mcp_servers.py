@@ -145,7 +145,7 @@ async def test_a_question_and_its_answer_can_be_read_and_the_lists_are_the_opera
 def form(**changes: str) -> dict[str, str]:
     return {
         "slug": "clerk", "name": "Clerk", "enabled": "on", "position": "0", "input_format": "audio/pcm",
-        "output_format": "audio/pcm", "turn_detection": "null", "transcription": "{}", "tools": "[]",
+        "output_format": "audio/pcm", "turn_detection": "null", "transcription": "{}",
         "mcp_servers": "[]", **changes,
     }  # fmt: skip
 

@@ -11,12 +11,13 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
 from voiceapp.records import store
 from voiceapp.records.archive import archive_path, journal_path, recordings_folder
-from voiceapp.records.models import Assistant, Session
+from voiceapp.records.models import Assistant, Item, Session
 from voiceapp.records.store import ItemRecord
 from voiceapp.web.models import SignInLink
 from voiceapp.web.signin import make_token, take_token
@@ -93,6 +94,7 @@ def test_no_page_holds_a_script_or_style_that_its_policy_forbids(page: Client, u
 
 def test_recent_sessions_have_titles(page: Client, user: User) -> None:
     kept(user)
+    kept(user, said("a", "assistant", "Hello?"))
     kept(user, said("s", "system", "be kind"), said("a", "user", "word " * 40), said("b", "user", "later"))
     kept(User.objects.create_user("eve"), said("a", "user", "a secret"))
     recent = list(page.get("/").context["recent"])
@@ -107,12 +109,34 @@ def test_sessions_are_listed_in_pages(page: Client, user: User) -> None:
         Session(user=user, configuration=config, upstream="embedded", process="p", started_at=timezone.now())
         for _ in range(60)
     )
+    Item.objects.bulk_create(
+        Item(session=one, item_id="a", type="message", role="assistant") for one in Session.objects.all()
+    )
     first, last = (
         page.get("/sessions/").context["page_obj"],
         page.get("/sessions/?page=3").context["page_obj"],
     )
     assert (len(first), len(last), first.paginator.count) == (25, 10, 60)
     assert page.get("/sessions/?page=nonsense").status_code == 200
+
+
+def test_the_list_says_how_often_the_user_said_something(
+    page: Client, user: User, admin_client: Client
+) -> None:
+    silent = [
+        kept(user),
+        kept(user, said("s", "system", "be kind"), said("noise", "user", "", transcript_status="completed")),
+    ]
+    kept(user, said("a", "assistant", "Is anybody there?"))
+    kept(user, said("a", "user", "one"), said("b", "assistant", "two"))
+    kept(user, said("a", "user", "one"), said("b", "assistant", "two"),
+         said("c", "user", "", transcript_status="failed"))  # fmt: skip
+    response = page.get("/sessions/")
+    assert [one.times_said for one in response.context["page_obj"]] == [2, 1, 0]
+    told = re.findall(r"<span>(\d+ message[^<]*)</span>", response.content.decode())
+    assert told == ["2 messages from you", "1 message from you"]
+    listed = admin_client.get("/admin/records/session/").context["cl"].result_list
+    assert {one.id for one in listed} >= set(silent)
 
 
 def test_a_session_is_shown_in_order_with_what_was_heard(page: Client, user: User) -> None:
@@ -126,15 +150,18 @@ def test_a_session_is_shown_in_order_with_what_was_heard(page: Client, user: Use
         said("operator", "system", "the operator's own words"),
         ItemRecord(item_id="call", previous_item_id="late", type="function_call",
                    raw={"name": "clock", "arguments": "{}"}),
+        ItemRecord(item_id="output", previous_item_id="call", type="function_call_output",
+                   raw={"output": "12:00"}),
     )  # fmt: skip
     response = page.get(f"/sessions/{session_id}/")
     lines = {line.item_id: line for line in response.context["items"]}
-    assert list(lines) == ["question", "answer", "mumble", "late", "call"]
+    assert list(lines) == ["question", "answer", "mumble", "late", "call", "output"]
     answer = lines["answer"]
     assert (answer.heard_text, answer.unheard_text, answer.cut_ms) == ("one two", " three four", 700)
     assert [name for name, line in lines.items() if line.not_transcribed] == ["mumble", "late"]
     assert lines["call"].text == "clock({})"
     assert b"not transcribed" in response.content
+    assert b'<h2 class="who">Result</h2>' in response.content
     assert b"own words" not in response.content
 
 
@@ -206,6 +233,38 @@ def test_a_head_request_does_not_spend_a_link(client: Client, user: User) -> Non
     token = make_token(user)
     assert client.head(f"/signin/{token}").status_code == 405
     assert take_token(token) == user
+
+
+@pytest.mark.parametrize("signed_in", [True, False])
+def test_what_cannot_be_shown_is_told_in_the_sites_own_looks(
+    client: Client, user: User, monkeypatch: pytest.MonkeyPatch, signed_in: bool
+) -> None:
+    strict = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    if signed_in:
+        client.force_login(user)
+        strict.force_login(user)
+
+    def fail(token: str) -> None:
+        raise RuntimeError("s3cret reasons")
+
+    def refuse(token: str) -> None:
+        raise PermissionDenied("s3cret reasons")
+
+    monkeypatch.setattr("voiceapp.web.views.take_token", fail)
+    answers = {
+        "There is no such page": (404, client.get("/no/such/page")),
+        "That did not go through": (403, strict.post("/logout/")),
+        "Something went wrong here": (500, strict.get("/signin/x")),
+    }
+    monkeypatch.setattr("voiceapp.web.views.take_token", refuse)
+    answers["This is not open to you"] = (403, client.get("/signin/x"))
+    for title, (status, answer) in answers.items():
+        text = answer.content.decode()
+        assert answer.status_code == status
+        assert f"<h1>{title}</h1>" in text
+        assert 'class="primary" href="/"' in text
+        assert "base.css" in text
+        assert not re.search(r"<style|\sstyle=|<script|s3cret", text)
 
 
 def test_links_expire_and_are_replaced(user: User) -> None:
@@ -323,3 +382,5 @@ def test_a_kept_session_offers_its_recording(page: Client, recording: tuple[UUID
     session_id, _ = recording
     shown = page.get(f"/sessions/{session_id}/").content.decode()
     assert f'src="/sessions/{session_id}/recording.flac"' in shown
+    assert f'href="/sessions/{session_id}/recording.flac" download="conversation 20' in shown
+    assert 'preload="metadata"' in shown

@@ -358,7 +358,7 @@ def test_limits_are_unknown_until_the_service_tells_them(
 ) -> None:
     with open_page(playwright, server.url, flags=FAKE) as page:
         expect(page.locator("#usage")).to_be_hidden()
-        link = steps.start(page, server)
+        link = steps.start(page, server, upstream="azure-ga")
         page.click("#usage summary")
         expect(page.locator("#requests-left")).to_have_text("unknown")
         expect(page.locator("#tokens-left")).to_have_text("unknown")
@@ -366,6 +366,20 @@ def test_limits_are_unknown_until_the_service_tells_them(
         link.send({"type": "rate_limits.updated", "rate_limits": limits})
         expect(page.locator("#tokens-left")).to_have_text("0 of 40,000")
         expect(page.locator("#requests-left")).to_have_text("unknown")
+
+
+def test_where_there_are_no_limits_nothing_is_said_of_them(
+    playwright: Playwright, server: ScriptedServer
+) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        link = steps.start(page, server, upstream="embedded")
+        expect(page.locator("#status-word")).to_have_text("Listening")
+        expect(page.locator("#usage")).to_be_hidden()
+        limits = [{"name": "requests", "limit": 50, "remaining": 49, "reset_seconds": 9}]
+        link.send({"type": "rate_limits.updated", "rate_limits": limits})
+        page.click("#usage summary")
+        expect(page.locator("#requests-left")).to_have_text("49 of 50")
+        expect(page.locator("#tokens-left")).to_have_text("unknown")
 
 
 def test_a_call_that_is_handed_over_shows_who_speaks(playwright: Playwright) -> None:

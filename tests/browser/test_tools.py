@@ -80,7 +80,7 @@ def test_names_and_reasons_with_markup_are_inert(playwright: Playwright, server:
         shown = name.replace("\u202e", "\\u202e")
         expect(page.locator(".line.tool .said")).to_have_text(shown)
         expect(page.locator(".line.tool .meta")).to_have_text("failed: <i>no</i>\\u202e")
-        expect(page.locator(".approval h3")).to_have_text(f"Let <b>shop</b> use {shown}?")
+        expect(page.locator(".approval h3")).to_have_text(f"Allow “{shown}” (<b>shop</b>)?")
         assert page.evaluate("window.hit") is None
 
 
@@ -103,18 +103,28 @@ def test_a_question_is_answered_with_the_keyboard(
         begin(link, "t1", "cancel_order", "shop")
         ask(link)
         expect(page.locator(".line.tool .meta")).to_have_text("waits for you")
-        card = page.get_by_role("region", name="Let shop use cancel_order?")
+        card = page.get_by_role("region", name="Allow “Cancel order” (shop)?")
+        expect(page.locator("#status-word")).to_have_text("Waiting for you")
+        expect(card.locator(".given dt")).to_have_text(["Order", "To"])
+        expect(card.locator(".given dd")).to_have_text(["12345678901234567890", "\\u202e<b>ada</b>"])
+        card.get_by_text("Exact call").click()
+        expect(card.locator(".exact-name")).to_have_text("cancel_order")
+        expect(card.locator(".arguments")).to_be_visible()
         # What JavaScript would round, and what would turn the text around, is shown as it would be sent.
         expect(card.locator(".arguments")).to_have_text(
             '{ "order": 12345678901234567890, "to": "\\u202e<b>ada</b>" }'
         )
         expect(card.locator(".left")).to_contain_text("Waits for you: ")
-        assert "Let shop use cancel_order? Allow it or not within 60 seconds" in page.inner_text("#alert")
+        assert (
+            "Allow “Cancel order” (shop)? Answer within 60 seconds. Order: 12345678901234567890;"
+            in page.inner_text("#alert")
+        )
         page.get_by_role("button", name=word, exact=True).focus()
         page.keyboard.press("Enter")
         sent = link.wait_type("conversation.item.create")["item"]
         assert sent == {"type": "mcp_approval_response", "approval_request_id": "q1", "approve": approve}
         expect(card.locator(".left")).to_have_text("Your answer is on its way.")
+        expect(page.locator("#status-word")).to_have_text("Listening")
         page.keyboard.press("Enter")
         settle(link, "allowed" if approve else "denied")
         expect(page.locator(".approval")).to_have_count(0)
@@ -153,7 +163,7 @@ def test_sound_goes_on_under_a_question(playwright: Playwright, server: Scripted
         link.send({"type": "response.done", "response": {"id": "resp_1", "status": "completed"}})
         frames = len(link.frames)
         link.wait_frames(frames + 10)
-        expect(page.locator("#status-word")).to_have_text("Listening")
+        expect(page.locator("#status-word")).to_have_text("Waiting for you")
         assert heard(page).sounding_ms() == pytest.approx(1000, abs=20)
         expect(page.locator(".approval")).to_have_count(1)
 
@@ -233,8 +243,8 @@ def test_the_embedded_engine_calls_a_server_that_the_admin_named(
         # The server is asked for its tools while the conversation goes on.
         _until(page, lambda: any("mcp_list_tools.completed" in text for text in told))
         _say(page, "What is the status of order 7?")
-        expect(page.locator(".approval h3")).to_have_text("Let shop use order_status?", timeout=30_000)
-        expect(page.locator(".approval .arguments")).to_have_text('{ "order": 7 }')
+        expect(page.locator(".approval h3")).to_have_text("Allow “Order status” (shop)?", timeout=30_000)
+        expect(page.locator(".approval .given")).to_have_text("Order7")
         page.get_by_role("button", name="Allow", exact=True).click()
         expect(page.locator(".line.tool .meta")).to_have_text("done", timeout=15_000)
         expect(page.locator(".line.assistant .said").last).to_contain_text("on its way", timeout=15_000)

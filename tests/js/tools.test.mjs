@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { initialState, reduce } from '../../static/voiceapp/realtime/conversation.js';
+import { initialState, reduce, status } from '../../static/voiceapp/realtime/conversation.js';
 import { approvalAnswer, parseEvent } from '../../static/voiceapp/realtime/events.js';
-import { inert, leftInWords, prettyArguments } from '../../static/voiceapp/ui/words.js';
+import { fieldsOf, inWords, inert, leftInWords, prettyArguments } from '../../static/voiceapp/ui/words.js';
 
 const run = (events, state = initialState()) => events.reduce(reduce, state);
 const HEAD = { index: 0, item_id: 'f1', call_id: 'c1' };
@@ -68,6 +68,17 @@ test('a question waits, is answered once, and goes when it is settled', () => {
   assert.equal(run([settled('allowed')], allowed), allowed);
 });
 
+test('while a question is open it is the user who is waited for, unless either side speaks', () => {
+  const live = { ...initialState(), phase: 'live', microphone: 'on' };
+  const open = run([{ type: 'response.created', response: { id: 'r1' } }, started, asked()], live);
+  assert.equal(status(open), 'asking');
+  assert.equal(status({ ...open, muted: true }), 'asking');
+  assert.equal(status({ ...open, playing: 'a1' }), 'speaking');
+  assert.equal(status({ ...open, userSpeaking: true }), 'listening');
+  assert.equal(status(run([{ type: 'local.answered', approval_request_id: 'q1' }], open)), 'thinking');
+  assert.equal(status(run([settled('denied')], open)), 'thinking');
+});
+
 test('a question repeated is one question; the end of the call takes all along', () => {
   const state = run([asked(), asked({ approval_request_id: 'q2' }), asked()]);
   assert.deepEqual(state.approvals.map((each) => each.id), ['q2', 'q1']);
@@ -104,6 +115,25 @@ test('arguments are laid out with their own tokens', () => {
   for (const nothing of ['', '{}', ' { } ']) assert.equal(prettyArguments(nothing), '');
   assert.equal(prettyArguments('not json'), 'not json');
   assert.equal(prettyArguments('"text"'), '"text"');
+});
+
+test('a tool’s name is put in words where it is one', () => {
+  for (const [name, words] of [
+    ['cancel_order', 'Cancel order'], ['shop_cancelOrder', 'Shop cancel order'], ['getHTTPStatus', 'Get HTTP status'],
+    ['order-7.delete', 'Order 7 delete'], ['__', '__'], ['<b>pay</b>', '<b>pay</b>'], ['pay\u202enow', 'pay\\u202enow'],
+  ]) assert.equal(inWords(name), words);
+});
+
+test('arguments are listed by name, in order, with nothing rounded, dropped or hidden', () => {
+  assert.deepEqual(fieldsOf('{"orderId":12345678901234567890,"to":"a\\u202eb, {c}","to":true,"more":{"x":[1]},"none":""}'), [
+    { name: 'Order id', value: '12345678901234567890' },
+    { name: 'To', value: 'a\\u202eb, {c}' },
+    { name: 'To', value: 'yes' },
+    { name: 'More', value: '{\n  "x": [\n    1\n  ]\n}' },
+    { name: 'None', value: 'nothing' },
+  ]);
+  for (const nothing of ['', '{}', ' { } ']) assert.deepEqual(fieldsOf(nothing), []);
+  for (const none of ['[1]', '"text"', '7', 'not json']) assert.equal(fieldsOf(none), null);
 });
 
 test('nothing in a name or in arguments is hidden or turns its surroundings around', () => {

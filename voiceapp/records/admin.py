@@ -27,6 +27,7 @@ from voiceapp.records.http_tool_sets import HttpToolSet
 from voiceapp.records.inert import inert
 from voiceapp.records.json_field import JsonField
 from voiceapp.records.models import Assistant, Evaluation, Response, Session
+from voiceapp.records.tool_choice import ToolChoice
 from voiceapp.records.transcript import lines
 from voiceapp.records.usage import totals
 
@@ -60,10 +61,11 @@ class _AssistantForm(_ModelForm):
     class Meta:
         field_classes = {
             field.name: JsonField for field in Assistant._meta.fields if isinstance(field, JSONField)
-        }
+        } | {"tools": ToolChoice}
+        help_texts = {"tools": "What it may use while it talks."}
         widgets = {
             name: forms.Textarea(attrs={"rows": rows, "cols": 90})
-            for name, rows in (("instructions", 10), ("tools", 3), ("mcp_servers", 4), ("turn_detection", 3),
+            for name, rows in (("instructions", 10), ("mcp_servers", 4), ("turn_detection", 3),
                                ("transcription", 1), ("voices", 1))
         } | {"http_tools": forms.CheckboxSelectMultiple}  # fmt: skip
 

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models.functions import Coalesce
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig, Thinking
@@ -174,6 +175,21 @@ class Sessions(models.QuerySet["Session"]):
         """Add ``first_words``: what the user said first, or ``None``; the admin's and the page's title."""
         said = Item.objects.filter(session=models.OuterRef("pk"), role="user").exclude(generated_text="")
         return self.annotate(first_words=models.Subquery(said.order_by("id").values("generated_text")[:1]))
+
+    def with_times_said(self) -> Sessions:
+        """Add ``times_said``: how often the user said something, aloud or typed."""
+        said = self._said("user").order_by().values("session").annotate(times=models.Count("pk"))
+        return self.annotate(times_said=Coalesce(models.Subquery(said.values("times")), 0))
+
+    def with_something_said(self) -> Sessions:
+        """Leave out those in which neither side said anything."""
+        return self.filter(models.Exists(self._said("user", "assistant")))
+
+    @staticmethod
+    def _said(*roles: str) -> models.QuerySet[Item]:
+        """Return an outer session's messages; noise that turned out to hold no words is none."""
+        messages = Item.objects.filter(session=models.OuterRef("pk"), type="message", role__in=roles)
+        return messages.exclude(generated_text="", transcript_status="completed")
 
 
 class Session(models.Model):

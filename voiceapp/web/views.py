@@ -36,7 +36,8 @@ def index(request: HttpRequest) -> HttpResponse:
     """Show the page to talk on, ``index.html``.
 
     ``page_config``: the dictionary for the page's script (socket, assistants, user, isAdmin, continues).
-    ``recent``: the user's last sessions, each with ``id``, ``title``, ``started_at``, ``duration``.
+    ``recent``: the user's last sessions in which something was said, each with ``id``, ``title``,
+    ``started_at``, ``duration``.
     ``continues`` (``?continue=ID``): the ended session of the user's own that the next one goes on from.
     """
     user = _user(request)
@@ -50,7 +51,7 @@ def index(request: HttpRequest) -> HttpResponse:
     if earlier is not None:
         slug = earlier.assistant.slug if earlier.assistant else ""
         config["continues"] = {"id": str(earlier.id), "assistant": slug}
-    recent = _own_sessions(user).with_first_words()[:RECENT]
+    recent = _own_sessions(user).with_something_said().with_first_words()[:RECENT]
     context = {"page_config": config, "recent": recent, "continues": earlier}
     return render(request, "voiceapp/index.html", context)
 
@@ -86,12 +87,13 @@ def _offer(assistant: AssistantConfig) -> dict[str, Any]:
 @never_cache
 @require_safe
 def sessions(request: HttpRequest) -> HttpResponse:
-    """List the user's own past sessions, ``sessions.html``.
+    """List the user's own sessions in which something was said, ``sessions.html``.
 
     ``page_obj``: a page (``?page=2``) of sessions, each with ``id``, ``title``, ``started_at``,
-    ``duration``, ``item_count``, ``ended_at`` (``None`` while it lives).
+    ``duration``, ``times_said`` (by the user), ``ended_at`` (``None`` while it lives).
     """
-    paginator = Paginator(_own_sessions(_user(request)).with_first_words(), PAGE)
+    own = _own_sessions(_user(request)).with_something_said()
+    paginator = Paginator(own.with_first_words().with_times_said(), PAGE)
     page = paginator.get_page(request.GET.get("page"))
     return render(request, "voiceapp/sessions.html", {"page_obj": page})
 

@@ -37,7 +37,7 @@ import { serverUnavailable, toolHandlers } from './tools.js';
  */
 /**
  * @typedef {'idle' | 'connecting' | 'listening' | 'hold' | 'text' | 'thinking' | 'speaking' | 'muted' | 'reconnecting'
- *   | 'stalled' | 'ended' | 'failed'} Status
+ *   | 'stalled' | 'asking' | 'ended' | 'failed'} Status
  */
 
 /** Notices that are shown at once; older ones go. */
@@ -70,6 +70,7 @@ export function status(state) {
   if (state.stalled) return 'stalled';
   if (state.playing) return 'speaking';
   if (state.holding || state.userSpeaking) return 'listening';
+  if (state.approvals.some((approval) => !approval.answered)) return 'asking';
   if (state.awaiting || state.response) return 'thinking';
   if (state.microphone !== 'on') return state.microphone === 'asking' ? 'connecting' : 'text';
   if (state.muted) return 'muted';

@@ -1,6 +1,6 @@
 // @ts-check
 /** The questions whether a tool may be called, each a card with two buttons and the time that is left. */
-import { inert, leftInWords, prettyArguments } from './words.js';
+import { fieldsOf, inWords, inert, leftInWords, prettyArguments } from './words.js';
 
 /** @typedef {import('../realtime/tools.js').Approval} Approval */
 /** @typedef {{root: HTMLElement, left: HTMLElement, buttons: HTMLButtonElement[], shown: Approval | null, words: string}} Card */
@@ -67,20 +67,11 @@ export class Approvals {
     root.className = 'approval';
     const question = document.createElement('h3');
     question.id = `question-${this.root.childElementCount}-${Math.round(approval.endsAt)}`;
-    const name = document.createElement('bdi');
-    name.className = 'tool-name';
-    name.textContent = inert(approval.name);
-    const whose = approval.server ? ['Let ', server(approval.server), ' use ', name, '?'] : ['Use the tool ', name, '?'];
-    question.append(...whose);
+    const whose = approval.server ? [' (', isolated('server-name', inert(approval.server)), ')'] : [];
+    question.append('Allow “', isolated('tool-name', inWords(approval.name)), '”', ...whose, '?');
     root.setAttribute('aria-labelledby', question.id);
-    const given = document.createElement('pre');
-    given.className = 'arguments';
-    given.dir = 'ltr';
-    given.tabIndex = 0;
-    given.setAttribute('aria-label', 'What it would be given');
-    const text = prettyArguments(approval.arguments);
-    given.textContent = text || 'It would be given nothing.';
-    given.classList.toggle('none', !text);
+    const fields = fieldsOf(approval.arguments);
+    const given = fields?.length ? list(fields) : sentence(fields ? 'It would be given nothing.' : 'What it would be given cannot be listed: see the exact call.');
     const left = document.createElement('p');
     left.className = 'left';
     const deny = button('Don’t allow', 'deny', () => this.#answer(approval.id, false));
@@ -88,12 +79,13 @@ export class Approvals {
     const row = document.createElement('div');
     row.className = 'answers';
     row.append(left, deny, allow);
-    root.append(question, given, row);
+    root.append(question, given, exact(approval), row);
     this.root.append(root);
     const card = { root, left, buttons: [deny, allow], shown: null, words: '' };
     this.cards.set(approval.id, card);
     const seconds = Math.round(approval.totalMs / 1000);
-    this.announce(`${question.textContent} Allow it or not within ${seconds} seconds: ${text || 'it would be given nothing'}.`);
+    const spoken = fields?.length ? fields.map(({ name, value }) => `${name}: ${value}`).join('; ') : given.textContent;
+    this.announce(`${question.textContent} Answer within ${seconds} seconds. ${spoken}`);
     return card;
   }
 
@@ -108,13 +100,70 @@ export class Approvals {
 }
 
 /**
- * @param {string} label
+ * @param {string} className
+ * @param {string} text
  * @returns {HTMLElement}
  */
-function server(label) {
+function isolated(className, text) {
   const made = document.createElement('bdi');
-  made.className = 'server-name';
-  made.textContent = inert(label);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+/**
+ * @param {string} text
+ * @returns {HTMLElement}
+ */
+function sentence(text) {
+  const made = document.createElement('p');
+  made.className = 'given none';
+  made.textContent = text;
+  return made;
+}
+
+/**
+ * @param {{name: string, value: string}[]} fields
+ * @returns {HTMLElement}
+ */
+function list(fields) {
+  const made = document.createElement('dl');
+  made.className = 'given';
+  // What does not fit is scrolled to, with the keyboard as well.
+  made.tabIndex = 0;
+  made.setAttribute('aria-label', 'What it would be given');
+  for (const { name, value } of fields) {
+    const row = document.createElement('div');
+    const [term, told] = [document.createElement('dt'), document.createElement('dd')];
+    term.append(isolated('', name));
+    told.append(isolated('', value));
+    row.append(term, told);
+    made.append(row);
+  }
+  return made;
+}
+
+/**
+ * The call as it would be made, for those who want to see it.
+ * @param {Approval} approval
+ * @returns {HTMLElement}
+ */
+function exact(approval) {
+  const made = document.createElement('details');
+  made.className = 'exact';
+  const summary = document.createElement('summary');
+  summary.textContent = 'Exact call';
+  const name = document.createElement('p');
+  name.className = 'exact-name';
+  name.dir = 'ltr';
+  name.textContent = inert(approval.name);
+  const json = document.createElement('pre');
+  json.className = 'arguments';
+  json.dir = 'ltr';
+  json.tabIndex = 0;
+  json.setAttribute('aria-label', 'Arguments as JSON');
+  json.textContent = prettyArguments(approval.arguments) || '{}';
+  made.append(summary, name, json);
   return made;
 }
 

@@ -17,6 +17,7 @@ const LOOKS = {
   connecting: { calm: 0.2, sweep: 0.34, spin: 0.9, wave: 0, ink: 0.55, dash: [] },
   listening: { calm: 0.7, sweep: 0, spin: 0.08, wave: 0, ink: 0.62, dash: [] },
   hold: { calm: 0.4, sweep: 0, spin: 0.05, wave: 0, ink: 0.5, dash: [] },
+  asking: { calm: 0.2, sweep: 0, spin: 0.02, wave: 0, ink: 0.5, dash: [] },
   text: { calm: 0.3, sweep: 0, spin: 0.03, wave: 0, ink: 0.4, dash: [] },
   thinking: { calm: 0.5, sweep: 0, spin: 0.2, wave: 1, ink: 0.6, dash: [] },
   speaking: { calm: 0.7, sweep: 0, spin: 0.12, wave: 0, ink: 0.7, dash: [] },

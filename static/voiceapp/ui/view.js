@@ -170,7 +170,9 @@ export class View {
    * @param {boolean} inCall
    */
   #showUsage(state, inCall) {
-    this.usage.hidden = !inCall;
+    // The embedded engine has no limits to tell; of another service it is worth saying that they are unknown.
+    const told = state.upstream !== 'embedded' || Object.keys(state.limits).length > 0;
+    this.usage.hidden = !(inCall && state.upstream && told);
     this.requestsLeft.textContent = leftOf(state.limits.requests);
     this.tokensLeft.textContent = leftOf(state.limits.tokens);
   }

@@ -14,6 +14,7 @@ export const STATUS = {
   speaking: { word: 'Speaking', hint: 'Speak, or press Stop, to interrupt.' },
   muted: { word: 'Muted', hint: 'You are not heard. Unmute to speak.' },
   reconnecting: { word: 'Reconnecting', hint: 'The line broke. Your conversation is kept.' },
+  asking: { word: 'Waiting for you', hint: 'A tool may run only once you allow it.' },
   stalled: { word: 'Sound is paused', hint: 'Your device paused the sound.' },
   ended: { word: 'Ended', hint: '' },
   failed: { word: 'Failed', hint: '' },
@@ -121,6 +122,68 @@ export function inert(text) {
 }
 
 /**
+ * A tool's or a field's name as a reader would write it; one that no programmer would give stays as it is.
+ * @param {string} name
+ * @returns {string}
+ */
+export function inWords(name) {
+  if (!/^(?=.*[A-Za-z])[\w.-]+$/.test(name)) return inert(name);
+  const words = name
+    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1 $2')
+    .split(/[\s_.-]+/)
+    .filter(Boolean)
+    .map((word) => (/^[A-Z\d]{2,}$/.test(word) ? word : word.toLowerCase()))
+    .join(' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/**
+ * @param {string} text JSON
+ * @returns {string[]} its tokens, as they stand there
+ */
+function tokensOf(text) {
+  return text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs) ?? [];
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const PLAIN = { true: 'yes', false: 'no', null: 'nothing', '""': 'nothing', '{}': 'nothing', '[]': 'nothing' };
+
+/**
+ * The fields of a JSON object for a reader, in its order and with what stands there twice; `null` where the text is none.
+ * Numbers are as they would be sent, and nothing is hidden.
+ * @param {string} text
+ * @returns {{name: string, value: string}[] | null}
+ */
+export function fieldsOf(text) {
+  try {
+    const parsed = JSON.parse(text || '{}');
+    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return null;
+  } catch {
+    return null;
+  }
+  /** @type {string[][]} */
+  const fields = [];
+  let depth = 0;
+  for (const token of tokensOf(text)) {
+    if (token === '}' || token === ']') depth -= 1;
+    if (depth === 1 && (token === ',' || !fields.length)) fields.push([]);
+    if (depth > 1 || (depth === 1 && token !== ',')) fields.at(-1)?.push(token);
+    if (token === '{' || token === '[') depth += 1;
+  }
+  return fields.map(([name = '""', , ...value]) => ({ name: inWords(JSON.parse(name)), value: valueOf(value) }));
+}
+
+/**
+ * @param {string[]} tokens of one value
+ * @returns {string}
+ */
+function valueOf(tokens) {
+  const text = tokens.join('');
+  return PLAIN[text] ?? (tokens.length === 1 && text.startsWith('"') ? inert(JSON.parse(text)) : prettyArguments(text));
+}
+
+/**
  * JSON laid out to be read, empty where it holds nothing. The text's own tokens are kept as they are: numbers that
  * JavaScript would round and names that stand there twice are shown as they would be sent.
  * @param {string} text
@@ -132,7 +195,7 @@ export function prettyArguments(text) {
   } catch {
     return inert(text);
   }
-  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs) ?? [];
+  const tokens = tokensOf(text);
   let depth = 0;
   let out = '';
   tokens.forEach((token, place) => {
