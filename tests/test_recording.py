@@ -287,7 +287,7 @@ def test_an_archive_is_never_made_anew_from_half_of_its_journals(tmp_path: Path)
         journal.write(0, tone(1000))
         journal.close()
     kept = journal_path(tmp_path, session_id, "assistant").read_bytes()
-    path = make_archive(tmp_path, session_id)
+    path = make_archive(tmp_path, session_id, 0)
     # As after a process that died between removing the first and the second journal.
     journal_path(tmp_path, session_id, "assistant").write_bytes(kept)
     repair(tmp_path, lambda ids: set())
@@ -305,6 +305,33 @@ def test_files_that_are_no_journals_are_left_alone(tmp_path: Path) -> None:
     archiver.wait()
     assert (tmp_path / "notes.wav").exists()
     assert not broken.exists()
+
+
+async def test_the_part_of_a_process_that_goes_on_is_left_alone_until_it_ends(tmp_path: Path) -> None:
+    session_id = uuid4()
+    first = Recorder(tmp_path, session_id, PCM16, PCM16)
+    first.microphone(tone(1000), 1000)
+    second = Recorder(tmp_path, session_id, PCM16, PCM16, from_ms=2000)
+    second.microphone(tone(1000), 3000)
+    # The archive of the first part is made while the second one's journal is there and grows.
+    path = await first.aclose()
+    assert path is not None
+    archiver.wait()
+    assert soundfile.info(path).duration == 1
+    second.microphone(tone(1000), 4000)
+    user, _ = await archived(second)
+    assert len(user) == 4000 * 24
+    assert [level(user, at, at + 800) > 0.1 for at in range(100, 4000, 1000)] == [True, False, True, True]
+
+
+async def test_a_hung_process_takes_nothing_from_the_one_that_went_on(tmp_path: Path) -> None:
+    session_id = uuid4()
+    hung = Recorder(tmp_path, session_id, PCM16, PCM16)
+    second = Recorder(tmp_path, session_id, PCM16, PCM16, from_ms=2000)
+    second.microphone(tone(1000), 3000)
+    before = await archived(second)
+    hung.microphone(tone(1000), 1000)
+    assert np.array_equal(await archived(hung), before)
 
 
 async def test_a_frame_costs_the_event_loop_microseconds(tmp_path: Path) -> None:
@@ -341,7 +368,7 @@ async def test_the_parts_of_a_session_that_moved_become_one_recording(tmp_path: 
         again = Journal(journal_path(tmp_path, session_id, "user", 2500), PCM16)
         again.write(0, tone(500))
         again.close()
-        make_archive(tmp_path, session_id)
+        make_archive(tmp_path, session_id, 2500)
     samples, _ = soundfile.read(path)
     assert samples.shape == (4000 * 24, 2)
     heard = [[level(samples[:, side], at, at + 400) > 0.1 for at in range(50, 4000, 500)] for side in (0, 1)]

@@ -11,7 +11,7 @@ import os
 import queue
 import secrets
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -56,29 +56,32 @@ def archive_path(folder: Path, session_id: UUID) -> Path:
     return folder / f"{session_id}.flac"
 
 
-def left_journals(folder: Path) -> set[UUID]:
-    """Return the sessions of which there are journals, live ones among them."""
-    found: set[UUID] = set()
+def left_journals(folder: Path) -> dict[UUID, int]:
+    """Return where the last part of each session begins of which there are journals, live ones among them."""
+    found: dict[UUID, int] = {}
     for path in folder.glob("*.wav"):
         try:
-            found.add(UUID(path.name.split(".")[0]))
+            session_id = UUID(path.name.split(".")[0])
         except ValueError:
             continue
+        found[session_id] = max(found.get(session_id, 0), _begin_ms(path))
     return found
 
 
-def make_archive(folder: Path, session_id: UUID) -> Path:
+def make_archive(folder: Path, session_id: UUID, last_ms: int) -> Path:
     """Turn a session's journals into its archive and remove them; return the archive's path.
 
-    Parts that are in the archive already stay in it. Raises ``OSError`` or ``soundfile.SoundFileError``; the
-    journals stay then, for the next try.
+    ``last_ms`` is where the last part begins that is complete: one after it belongs to the process that has
+    taken the session over, and still grows. Parts that are in the archive already stay in it. Raises
+    ``OSError`` or ``soundfile.SoundFileError``; the journals stay then, for the next try.
     """
     path = archive_path(folder, session_id)
     # The process that a session was taken over from may be at it as well.
     with alone(folder.with_name(f".{folder.name}.lock")):
-        parts = _parts(folder, session_id)
+        parts = [part for part in _parts(folder, session_id) if part <= last_ms]
         held = _held(path)
-        due = [part for part in parts if part not in held]
+        # A process that hung while another one went on and ended has nothing to add.
+        due = [part for part in parts if part > max(held, default=-1)]
         if due or not held:
             _combine(folder, session_id, sorted(held), due or [0])
         for part in parts:
@@ -89,8 +92,13 @@ def make_archive(folder: Path, session_id: UUID) -> Path:
 
 def _parts(folder: Path, session_id: UUID) -> list[int]:
     """Return where the parts begin of which there are journals, in milliseconds."""
-    names = [path.name.removeprefix(str(session_id)).split(".") for path in folder.glob(f"{session_id}.*wav")]
-    return sorted({int(name[1]) if name[1].isdecimal() else 0 for name in names})
+    return sorted({_begin_ms(path) for path in folder.glob(f"{session_id}.*wav")})
+
+
+def _begin_ms(journal: Path) -> int:
+    """Return where the part of a journal begins."""
+    part = journal.name.split(".")[1]
+    return int(part) if part.isdecimal() else 0
 
 
 def _held(path: Path) -> set[int]:
@@ -207,15 +215,15 @@ class Archiver:
     """The thread that makes archives; what is not made when the process ends is made at the next start."""
 
     def __init__(self) -> None:
-        # Bounded by the sessions that ever ended in this process; an entry is a path and an id.
-        self._due: queue.Queue[tuple[Path, UUID]] = queue.Queue()
+        # Bounded by the sessions that ever ended in this process; an entry is a path, an id and a number.
+        self._due: queue.Queue[tuple[Path, UUID, int]] = queue.Queue()
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def submit(self, folder: Path, session_ids: Iterable[UUID]) -> None:
-        """Make these sessions' archives as soon as may be; returns at once."""
-        for session_id in session_ids:
-            self._due.put((folder, session_id))
+    def submit(self, folder: Path, complete: Mapping[UUID, int]) -> None:
+        """Make archives as soon as may be, of each session up to its last complete part; returns at once."""
+        for session_id, last_ms in complete.items():
+            self._due.put((folder, session_id, last_ms))
         with self._guard:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="recording-archiver", daemon=True)
@@ -228,9 +236,9 @@ class Archiver:
     def _run(self) -> None:
         yield_to_audio()
         while True:
-            folder, session_id = self._due.get()
+            folder, session_id, last_ms = self._due.get()
             try:
-                make_archive(folder, session_id)
+                make_archive(folder, session_id, last_ms)
             except (OSError, soundfile.SoundFileError) as error:
                 logger.error("the recording of session %s stays a journal: %s", session_id, error)
             finally:

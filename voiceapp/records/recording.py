@@ -260,7 +260,7 @@ class Recorder:
         def close() -> None:
             self._user.close()
             self._assistant.close()
-            archiver.submit(self._folder, [self._session_id])
+            archiver.submit(self._folder, {self._session_id: self._from_ms})
             loop.call_soon_threadsafe(closed.set)
 
         _disk.submit(close)
@@ -275,6 +275,7 @@ def repair(folder: Path, live: Callable[[set[UUID]], set[UUID]]) -> dict[UUID, P
     """
     # The folder is read first: whatever is in it belongs to a session that the records already know.
     found = left_journals(folder)
-    dead = found - live(found) if found else found
-    archiver.submit(folder, sorted(dead))
+    recorded = live(set(found)) if found else set()
+    dead = {session_id: last_ms for session_id, last_ms in found.items() if session_id not in recorded}
+    archiver.submit(folder, dead)
     return {session_id: archive_path(folder, session_id) for session_id in dead}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import StringIO
 from typing import Any, Final
 
 from voiceapp.errors import TextEngineError
@@ -18,27 +19,27 @@ class Collector:
     """Makes one ``chat.completion`` of ``chat.completion.chunk`` objects, whatever a service leaves out."""
 
     def __init__(self) -> None:
-        self._said: list[str] = []
+        # Buffers: a list of pieces takes twenty times their text, and adding to a text copies it each time.
+        self._said = StringIO()
+        self._refusal = StringIO()
         self.usage: Object | None = None
         self.finish_reason: str | None = None
         self._head: Object = {}
         self._size = 0
-        self._refusal: list[str] = []
-        # By index: the call, whose arguments are pieces until it is asked for. Adding to a text for each
-        # piece would copy it each time.
+        # By index: the call, and its arguments so far.
         self._calls: dict[int, Object] = {}
-        self._pieces: dict[int, list[str]] = {}
+        self._arguments: dict[int, StringIO] = {}
         self._current: dict[int, int] = {}
 
     @property
     def begun(self) -> bool:
         """Whether anything of an answer came."""
-        return bool(self._head or self._said or self._calls or self.usage)
+        return bool(self._head or self._size or self.usage)
 
     @property
     def text(self) -> str:
         """What was said so far."""
-        return "".join(self._said)
+        return self._said.getvalue()
 
     @property
     def model(self) -> str:
@@ -64,12 +65,12 @@ class Collector:
             delta = choice.get("delta") or {}
             brought += delta.get("content") or ""
             if refusal := delta.get("refusal"):
-                self._refusal.append(refusal)
+                self._refusal.write(refusal)
                 self._grow(len(refusal))
             for position, call in enumerate(delta.get("tool_calls") or []):
                 self._call(call, position)
         if brought:
-            self._said.append(brought)
+            self._said.write(brought)
             self._grow(len(brought))
         return brought
 
@@ -83,7 +84,7 @@ class Collector:
             for message in (messages if isinstance(messages, list) else [])
             if isinstance(message, dict)
         )
-        called = "".join("".join(pieces) for pieces in self._pieces.values())
+        called = "".join(arguments.getvalue() for arguments in self._arguments.values())
         return asked, text_tokens(self.text + called)
 
     def result(self, calls: list[Object] | None = None) -> Object:
@@ -92,7 +93,7 @@ class Collector:
         ``calls`` are its tool calls, where somebody else has put them together.
         """
         calls = self._tool_calls() if calls is None else calls
-        text, refusal = self.text, "".join(self._refusal)
+        text, refusal = self.text, self._refusal.getvalue()
         message: Object = {
             "role": "assistant",
             "content": text if text or not (calls or refusal) else None,
@@ -113,7 +114,7 @@ class Collector:
 
     def _tool_calls(self) -> list[Object]:
         for index, call in self._calls.items():
-            call["function"]["arguments"] = "".join(self._pieces[index])
+            call["function"]["arguments"] = self._arguments[index].getvalue()
         return [self._calls[index] for index in sorted(self._calls)]
 
     def _grow(self, more: int) -> None:
@@ -132,13 +133,13 @@ class Collector:
             # Some local servers number every call 0; a new id with a name then is a new call.
             ours = index if index not in self._calls else max(self._calls) + 1
             empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-            self._current[index], self._calls[ours], self._pieces[ours] = ours, empty, []
+            self._current[index], self._calls[ours], self._arguments[ours] = ours, empty, StringIO()
         index = self._current[index]
         kept = self._calls[index]
         kept["id"] = kept["id"] or call.get("id") or f"call_{index}"
         kept["function"]["name"] = kept["function"]["name"] or function.get("name") or ""
         piece = function.get("arguments") or ""
-        self._pieces[index].append(piece)
+        self._arguments[index].write(piece)
         # Calls without arguments have no end either.
         self._grow(len(piece) + 1)
 
