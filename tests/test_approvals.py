@@ -85,7 +85,9 @@ class Talk:
     def say(self, event: Object, *, now: float = 0) -> list[Any]:
         """Let the page say something."""
         begun = len(self.actions)
-        self.actions += self.state.receive_client(codec.decode_client(json.dumps(event)), now)
+        self.actions += self.state.receive_client(
+            codec.client_event(codec.decode_fields(json.dumps(event))), now
+        )
         return self.actions[begun:]
 
     def tick(self, now: float) -> list[Any]:
