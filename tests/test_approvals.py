@@ -35,7 +35,9 @@ class Talk:
     """A conversation, and all that it asked for so far."""
 
     def __init__(self, *, ask_first: tuple[str, ...] = ()) -> None:
-        self.state = Conversation(ASSISTANT, (f"id_{n}" for n in count()), ask_first=ask_first)
+        self.state = Conversation(
+            ASSISTANT, (f"id_{n}" for n in count()), ask_first={name: ("", name) for name in ask_first}
+        )
         self.actions: list[Any] = []
         self.hear({"type": "session.updated", "session": SESSION})
 

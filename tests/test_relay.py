@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -23,7 +24,7 @@ from tests.scripted import Service, service
 from voiceapp.conversation.page_events import MAX_TYPED_BYTES
 from voiceapp.entra import use_credential
 from voiceapp.protocol.dialects import Dialect
-from voiceapp.records import store
+from voiceapp.records import history, store
 from voiceapp.records.models import Assistant, Session, ToolCall
 from voiceapp.relay.consumer import voice_socket
 from voiceapp.relay.registry import registry
@@ -161,9 +162,8 @@ async def rows(page: Page) -> list[dict[str, Any]]:
     ready = next(event for event in page.seen if event["type"] == "session.ready")
     session_id = UUID(ready["session_id"])
     await store.writer().flush(session_id)
-    session = await Session.objects.aget(id=session_id)
-    history = await store.load_history(session_id, session.user_id)
-    return [{name: getattr(item, name) for name in item.__struct_fields__} for item in history]
+    items = await sync_to_async(history.items, thread_sensitive=False)(session_id)
+    return [{name: getattr(item, name) for name in item.__struct_fields__} for item in items]
 
 
 # -- connecting -----------------------------------------------------------------------------------------

@@ -58,6 +58,14 @@ async def test_the_first_assistant_by_position_is_chosen(user: User) -> None:
     assert opened.assistant.slug == "zoe"
 
 
+async def said_before(session_id: UUID, user_id: int) -> tuple[ItemRecord, ...]:
+    """Return what a session knows that goes on from this one."""
+    again = await store.open_session(
+        user_id=user_id, assistant_slug=None, upstream="embedded", continues=session_id
+    )
+    return again.earlier[-1].items
+
+
 async def test_saving_an_item_again_updates_its_row(user: User) -> None:
     session_id = await opened(user)
     keep = store.writer()
@@ -96,7 +104,7 @@ async def test_all_fields_come_back(user: User) -> None:
     keep.save_response(session_id, response)
     keep.save_tool_call(session_id, call)
     await keep.flush(session_id)
-    assert await store.load_history(session_id, user.pk) == [whole]
+    assert await said_before(session_id, user.pk) == (whole,)
     for model, record in ((Response, response), (ToolCall, call)):
         row = await model.objects.aget(session_id=session_id)
         assert {name: getattr(row, name) for name in record.__struct_fields__} == {
@@ -176,13 +184,14 @@ async def test_history_is_in_the_conversations_order_and_private(user: User) -> 
     await keep.flush(session_id)
     keep.save_item(session_id, item("question"))
     await keep.flush(session_id)
-    assert [record.item_id for record in await store.load_history(session_id, user.pk)] == [
+    assert [record.item_id for record in await said_before(session_id, user.pk)] == [
         "question",
         "answer",
     ]
-    for someone, which in ((user.pk + 1, session_id), (user.pk, uuid4())):
+    eve = await User.objects.acreate(username="eve")
+    for someone, which in ((eve.pk, session_id), (user.pk, uuid4())):
         with pytest.raises(VoiceAppError) as refusal:
-            await store.load_history(which, someone)
+            await said_before(which, someone)
         assert refusal.value.code == "session_not_found"
 
 

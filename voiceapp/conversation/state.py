@@ -7,7 +7,7 @@ response is active, what was heard of each answer, and which of the service's er
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -53,7 +53,7 @@ class Conversation:
     ids: Iterator[str]
     transcription_model: str = ""
     tools: list[Object] = field(default_factory=list)
-    ask_first: Collection[str] = ()
+    ask_first: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     approval_ms: float = 60_000.0
     sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
 

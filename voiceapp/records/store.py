@@ -51,7 +51,6 @@ __all__ = [
     "ToolCallRecord",
     "Writer",
     "close_session",
-    "load_history",
     "open_session",
     "repair_unfinished",
     "stop_writer",
@@ -231,14 +230,6 @@ def save_evaluation(session: Session, user_id: int, judged: dict[str, Any]) -> N
     Evaluation.objects.create(session=session, asked_by_id=user_id, **kept)
 
 
-async def load_history(session_id: UUID, user_id: int) -> list[ItemRecord]:
-    """Return a session's items in the conversation's order.
-
-    Raises ``VoiceAppError`` with the code ``session_not_found`` where it is unknown or somebody else's.
-    """
-    return await writer().call(lambda: history.items(history.own_session(session_id, user_id).id))
-
-
 def repair_unfinished() -> int:
     """Close what processes that are gone left open, and archive their recordings; return the sessions closed.
 
@@ -276,13 +267,13 @@ def _ending(started_at: datetime, reason: str, duration_ms: int) -> dict[str, An
     }
 
 
-def assistants_offered() -> list[AssistantConfig]:
+def assistants_for_page() -> list[AssistantConfig]:
     """Return the assistants that the page offers, in their order, without HTTP tools; blocks."""
     return [assistant.config(with_http_tools=False) for assistant in Assistant.objects.filter(enabled=True)]
 
 
-async def assistants_on_offer() -> list[AssistantConfig]:
-    """Return the assistants that the page offers, as sessions run with them."""
+async def assistants_for_sessions() -> list[AssistantConfig]:
+    """Return the same assistants as sessions run with them."""
     offered = Assistant.objects.filter(enabled=True).prefetch_related("http_tools")
     return await writer().call(lambda: [assistant.config() for assistant in offered])
 

@@ -6,7 +6,7 @@ played, no answer is due.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 from uuid import UUID, uuid4
 
@@ -126,7 +126,10 @@ class Abilities:
 
 
 def become(
-    conversation: Conversation, assistant: AssistantConfig, tools: list[Object], ask_first: Collection[str]
+    conversation: Conversation,
+    assistant: AssistantConfig,
+    tools: list[Object],
+    ask_first: Mapping[str, tuple[str, str]],
 ) -> None:
     """Give a conversation another assistant, who has the word; the next connection is configured for it."""
     conversation.assistant, conversation.tools, conversation.ask_first = assistant, tools, ask_first
@@ -153,7 +156,7 @@ class _Call:
         self._abilities.leave()
 
     async def hand_over(self, name: str) -> str:
-        offered = await store.assistants_on_offer()
+        offered = await store.assistants_for_sessions()
         others = [one for one in offered if one.slug != self._host.assistant.slug]
         wanted = name.casefold()
         found = [one for one in others if wanted in (one.name.casefold(), one.slug.casefold())]

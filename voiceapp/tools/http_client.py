@@ -71,9 +71,13 @@ class HttpTools:
             for name, (_, operation) in self._tools.items()
         ]
 
-    def ask_first(self) -> set[str]:
-        """Return those that are called only once the user allows it."""
-        return {name for name, (tools, operation) in self._tools.items() if operation.key in tools.asked}
+    def ask_first(self) -> dict[str, tuple[str, str]]:
+        """Return those that are called only once the user allows it: of which service, and its name there."""
+        return {
+            name: (tools.name or tools.slug, operation.plain_name)
+            for name, (tools, operation) in self._tools.items()
+            if operation.key in tools.asked
+        }
 
     async def run(self, function: str, arguments: str, context: ToolContext) -> str:
         """Call an operation with the model's raw arguments; return what came back as text.
