@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Max, Q
 from django.utils import timezone
 
-from voiceapp.config import AssistantConfig, UpstreamKind, VoiceConfig
+from voiceapp.config import AssistantConfig, Thinking, UpstreamKind, VoiceConfig
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import history
 from voiceapp.records.archive import journals_ms, recordings_folder
@@ -136,7 +136,7 @@ def _open(session_id: UUID, started_at: datetime, wish: _Wish) -> OpenedSession:
         user_id=wish.user_id,
         assistant=assistant,
         configuration=msgspec.to_builtins(config.without_secrets()),
-        upstream=UpstreamKind.EMBEDDED.value if config.thinking else wish.upstream,
+        upstream=wish.upstream if config.thinking is Thinking.AS_SET else UpstreamKind.EMBEDDED.value,
         process=of_this_process(_config().data_dir).name(),
         started_at=started_at,
         continued_from=before,

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.config import AssistantConfig, VoiceConfig
+from voiceapp.config import AssistantConfig, Thinking, VoiceConfig
 from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.errors import VoiceAppError
 from voiceapp.protocol.events import Object
@@ -157,7 +157,7 @@ def _target(
     assistant: AssistantConfig,
 ) -> targets.Target:
     """Return the service that runs an assistant: the embedded one where it says who thinks."""
-    if not assistant.thinking:
+    if assistant.thinking is Thinking.AS_SET:
         return usual
     thread_id = str(session_id)
     return targets.thinking(config, own_address, assistant.thinking, user_id=user_id, thread_id=thread_id)
