@@ -25,7 +25,7 @@ from tests.http_service import ShopService, document, shop_service
 from tests.scripted import Service
 from tests.test_relay import Talk, call, calls_made, drained, signed_in, talking
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
-from voiceapp.http_tools import MOST_HTTP_TOOLS, HttpToolSet
+from voiceapp.http_tools import MAX_HTTP_TOOLS, HttpToolSet
 from voiceapp.mcp_servers import HIDDEN
 from voiceapp.records import store, takeover
 from voiceapp.records.http_tool_sets import HttpToolSet as Row
@@ -93,7 +93,7 @@ def test_long_and_odd_names_are_legal_and_each_their_own() -> None:
 def test_no_more_tools_than_a_service_takes() -> None:
     root = document(paths={f"/{n}": {"get": {}} for n in range(60)})
     sets = [tool_set(root, "https://h"), tool_set(root, "https://h")]
-    assert len(HttpTools(sets, [], private_allowed=False).names()) == MOST_HTTP_TOOLS
+    assert len(HttpTools(sets, [], private_allowed=False).names()) == MAX_HTTP_TOOLS
 
 
 # -- what is sent -----------------------------------------------------------------------------------------

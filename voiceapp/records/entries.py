@@ -13,7 +13,7 @@ from voiceapp.config import AssistantConfig
 
 MODEL_LENGTH: Final = 200
 """Characters of a model's name that are kept."""
-MOST_USED: Final = 10_000_000
+MAX_USED: Final = 10_000_000
 """Tokens that one request can have used, whatever a service says."""
 
 

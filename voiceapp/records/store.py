@@ -21,8 +21,8 @@ from voiceapp.errors import VoiceAppError
 from voiceapp.records import history
 from voiceapp.records.archive import journals_ms, recordings_folder
 from voiceapp.records.entries import (
+    MAX_USED,
     MODEL_LENGTH,
-    MOST_USED,
     ItemRecord,
     OpenedSession,
     Passage,
@@ -226,7 +226,7 @@ def save_evaluation(session: Session, user_id: int, judged: dict[str, Any]) -> N
     kept = storable(judged)
     kept["model"] = kept["model"][:MODEL_LENGTH]
     for name in ("tokens_in", "tokens_out"):
-        kept[name] = max(0, min(kept[name], MOST_USED))
+        kept[name] = max(0, min(kept[name], MAX_USED))
     Evaluation.objects.create(session=session, asked_by_id=user_id, **kept)
 
 

@@ -29,7 +29,7 @@ BATCH_S: Final = 0.25
 MAX_PENDING: Final = 50_000
 """Most records that wait for the database, about 100 MB of them: a process at its limit of 500 sessions
 makes some 250 a second, so the database may be away for three minutes before sessions are refused."""
-_LONGEST_PAUSE_S: Final = 5.0
+_MAX_PAUSE_S: Final = 5.0
 _TRIES_AT_STOP: Final = 4
 _T = TypeVar("_T")
 _Job = tuple[Callable[[], Any], "Future[Any]"]
@@ -152,7 +152,7 @@ class Writer:
             if stopping and failures >= _TRIES_AT_STOP:
                 logger.error("%d records were lost: the database is away", len(self._pending))
                 break
-            self._hurry.wait(min(BATCH_S * 2**failures, _LONGEST_PAUSE_S))
+            self._hurry.wait(min(BATCH_S * 2**failures, _MAX_PAUSE_S))
         connection.close()
 
     def _work_off(self, batch: dict[Key, Record], jobs: deque[_Job]) -> bool:
