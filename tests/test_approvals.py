@@ -11,8 +11,8 @@ import pytest
 from voiceapp.config import AssistantConfig
 from voiceapp.conversation.actions import (
     CallTool,
+    FinishedCall,
     KeptItem,
-    SaveToolCall,
     SendAudio,
     SendBrowser,
     SendUpstream,
@@ -108,7 +108,7 @@ def page(actions: list[Any], kind: str) -> list[Object]:
 
 
 def records(actions: list[Any]) -> list[tuple[str, str, str]]:
-    return [(a.name, a.status, a.output) for a in actions if isinstance(a, SaveToolCall)]
+    return [(a.name, a.status, a.output) for a in actions if isinstance(a, FinishedCall)]
 
 
 def test_the_page_is_asked_once_with_all_that_it_shows() -> None:

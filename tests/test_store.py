@@ -12,11 +12,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 
+from voiceapp.conversation.actions import FinishedCall, FinishedResponse
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import rows, store, writer
 from voiceapp.records.entries import in_order
 from voiceapp.records.models import Assistant, Item, Response, Session, ToolCall
-from voiceapp.records.store import ItemRecord, ResponseRecord, ToolCallRecord
+from voiceapp.records.store import ItemRecord
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,7 +91,7 @@ async def test_all_fields_come_back(user: User) -> None:
         response_id="resp_1", generated_text="one two three", heard_text="one", cut_ms=400,
         transcript_status="", modality="audio", started_ms=10, ended_ms=900, raw={"id": "x", "content": [1]},
     )  # fmt: skip
-    response = ResponseRecord(
+    response = FinishedResponse(
         response_id="resp_1",
         status="cancelled",
         status_details={"reason": "turn_detected"},
@@ -98,7 +99,7 @@ async def test_all_fields_come_back(user: User) -> None:
         latency_ms=210,
         metadata={"k": "v"},
     )
-    call = ToolCallRecord(call_id="call_1", item_id="x", name="clock", arguments="{nonsense", output="12:00",
+    call = FinishedCall(call_id="call_1", item_id="x", name="clock", arguments="{nonsense", output="12:00",
                           status="completed", started_ms=1, ended_ms=2)  # fmt: skip
     keep.save_item(session_id, whole)
     keep.save_response(session_id, response)
@@ -167,7 +168,7 @@ async def test_text_that_databases_refuse_is_kept_as_near_as_can_be(user: User) 
     keep.save_item(
         session_id, item("a", generated_text="a\0b\ud800c é 😀", raw={"k\0": ["\0", float("nan"), 1.5]})
     )
-    keep.save_tool_call(session_id, ToolCallRecord(call_id="c", name="n" * 1000, arguments='{"x": "\0"}'))
+    keep.save_tool_call(session_id, FinishedCall(call_id="c", name="n" * 1000, arguments='{"x": "\0"}'))
     await keep.flush(session_id)
     row = await Item.objects.aget()
     assert row.generated_text.replace("\ufffd", "") == "a\u2400bc é 😀"

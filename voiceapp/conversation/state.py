@@ -15,8 +15,8 @@ from voiceapp.config import AssistantConfig
 from voiceapp.conversation import page_events, session_config
 from voiceapp.conversation.actions import (
     Action,
+    FinishedResponse,
     KeptItem,
-    SaveResponse,
     SendBrowser,
     SendUpstream,
     notice,
@@ -219,13 +219,13 @@ class Conversation:
         for raw in response.get("output") or []:
             actions += self.speaker.complete(str(raw.get("id", "")))
         actions += [SendBrowser(text), *self._send(self.sequencer.done(response))]
-        saved = SaveResponse(
-            response_id,
-            str(response.get("status", "")),
-            response.get("status_details"),
-            response.get("usage"),
-            response.get("metadata"),
-            self.latency_ms.pop(response_id, None),
+        saved = FinishedResponse(
+            response_id=response_id,
+            status=str(response.get("status", "")),
+            status_details=response.get("status_details"),
+            usage=response.get("usage"),
+            metadata=response.get("metadata"),
+            latency_ms=self.latency_ms.pop(response_id, None),
         )
         actions.append(saved)
         if told := session_config.response_notice(response):
@@ -345,7 +345,9 @@ class Conversation:
         if active is not None:
             response = session_config.lost_response(active)
             done = {"type": "response.done", "event_id": self.own.next_id(), "response": response}
-            saved = SaveResponse(active, "failed", response["status_details"], None, None, None)
+            saved = FinishedResponse(
+                response_id=active, status="failed", status_details=response["status_details"]
+            )
             actions += [to_browser(done), saved]
         self.sequencer.reset()
         self.own.clear()

@@ -40,30 +40,6 @@ class ItemRecord(msgspec.Struct, frozen=True, kw_only=True):
     raw: dict[str, Any]
 
 
-class ResponseRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer's end. ``latency_ms``: from the end of speech to the first audio sent to the page."""
-
-    response_id: str
-    status: str
-    status_details: dict[str, Any] | None = None
-    usage: dict[str, Any] | None = None
-    latency_ms: int | None = None
-    metadata: dict[str, Any] | None = None
-
-
-class ToolCallRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool call; ``arguments`` is the model's raw text, valid JSON or not."""
-
-    call_id: str
-    item_id: str = ""
-    name: str
-    arguments: str = ""
-    output: str = ""
-    status: str = ""
-    started_ms: int = 0
-    ended_ms: int = 0
-
-
 class Passage(msgspec.Struct, frozen=True, kw_only=True):
     """What was said in one session, in order, with the name of its assistant."""
 

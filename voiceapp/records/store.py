@@ -26,8 +26,6 @@ from voiceapp.records.entries import (
     ItemRecord,
     OpenedSession,
     Passage,
-    ResponseRecord,
-    ToolCallRecord,
 )
 from voiceapp.records.models import (
     TITLE_LENGTH,
@@ -45,10 +43,8 @@ __all__ = [
     "ItemRecord",
     "OpenedSession",
     "Passage",
-    "ResponseRecord",
     "StoreFull",
     "StoreUnavailable",
-    "ToolCallRecord",
     "Writer",
     "close_session",
     "open_session",

@@ -110,11 +110,11 @@ async def holder_with(token: str) -> TokenHolder | None:
         return None
     if len(_known) >= _MAX_KNOWN:
         _forget_one()
-    token, used_today = found
-    holder = _known[digest] = holder or TokenHolder(token.pk, token.user_id, token.name, 0, 0, 0)
-    holder.requests_per_minute = token.requests_per_minute
-    holder.concurrent_requests = token.concurrent_requests
-    holder.tokens_per_day = token.tokens_per_day
+    row, used_today = found
+    holder = _known[digest] = holder or TokenHolder(row.pk, row.user_id, row.name, 0, 0, 0)
+    holder.requests_per_minute = row.requests_per_minute
+    holder.concurrent_requests = row.concurrent_requests
+    holder.tokens_per_day = row.tokens_per_day
     holder.used_today = used_today
     holder.read_at = time.monotonic()
     return holder

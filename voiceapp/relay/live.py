@@ -351,7 +351,7 @@ class LiveSession:
             case actions.SaveItem():
                 self._heard_at = self._loop.time()
                 self._keep(action.item)
-            case actions.SaveResponse() | actions.SaveToolCall():
+            case actions.FinishedResponse() | actions.FinishedCall():
                 self._keep(action)
             case actions.CallTool():
                 # A task of its own: a slow tool delays nothing but its own answer.
