@@ -214,12 +214,17 @@ class Conversation:
 
     def _response_done(self, event: events.ResponseDone, text: str, now: float) -> list[Action]:
         response = event.response
-        response_id = str(response.get("id", ""))
         actions: list[Action] = []
         for raw in response.get("output") or []:
             actions += self.speaker.complete(str(raw.get("id", "")))
-        actions += [SendBrowser(text), *self._send(self.sequencer.done(response))]
-        saved = FinishedResponse(
+        actions += [SendBrowser(text), *self._send(self.sequencer.done(response)), self._finished(response)]
+        if told := session_config.response_notice(response):
+            actions.append(notice(*told))
+        return [*actions, *self._follow_up()]
+
+    def _finished(self, response: Object) -> FinishedResponse:
+        response_id = str(response.get("id", ""))
+        return FinishedResponse(
             response_id=response_id,
             status=str(response.get("status", "")),
             status_details=response.get("status_details"),
@@ -227,10 +232,6 @@ class Conversation:
             metadata=response.get("metadata"),
             latency_ms=self.latency_ms.pop(response_id, None),
         )
-        actions.append(saved)
-        if told := session_config.response_notice(response):
-            actions.append(notice(*told))
-        return [*actions, *self._follow_up()]
 
     # -- turns and barge-in -------------------------------------------------------------------------
 
@@ -345,10 +346,7 @@ class Conversation:
         if active is not None:
             response = session_config.lost_response(active)
             done = {"type": "response.done", "event_id": self.own.next_id(), "response": response}
-            saved = FinishedResponse(
-                response_id=active, status="failed", status_details=response["status_details"]
-            )
-            actions += [to_browser(done), saved]
+            actions += [to_browser(done), self._finished(response)]
         self.sequencer.reset()
         self.own.clear()
         self.turn.lost()
