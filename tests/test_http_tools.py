@@ -31,10 +31,11 @@ from voiceapp.records import store, takeover
 from voiceapp.records.http_tool_sets import HttpToolSet as Row
 from voiceapp.records.models import Assistant, Session
 from voiceapp.tools import http_client
+from voiceapp.tools.functions import MAX_OUTPUT_CHARS
 from voiceapp.tools.http_client import HttpTools
 from voiceapp.tools.http_request import prepare
 from voiceapp.tools.openapi import read_document
-from voiceapp.tools.registry import MAX_OUTPUT_CHARS, ToolContext
+from voiceapp.tools.registry import ToolContext
 
 __all__ = ["drained", "signed_in", "talking"]
 

@@ -6,6 +6,7 @@ The shape is that of the Realtime API's tools of ``type: "mcp"``.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
@@ -66,11 +67,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def sent_headers(self) -> tuple[tuple[str, str], ...]:
         """Return the headers for the server's requests; ``authorization`` goes before one among them."""
-        headers = dict(self.headers or {})
-        if self.authorization:
-            headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
-            headers["Authorization"] = f"Bearer {self.authorization}"
-        return tuple(headers.items())
+        return headers_with(self.headers, self.authorization)
 
     def without_secrets(self) -> McpServer:
         """Return the server as it may be kept and shown: which secrets there are, but none of them."""
@@ -131,6 +128,14 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
                 )
                 break
         return found
+
+
+def headers_with(headers: Mapping[str, str] | None, authorization: str | None) -> tuple[tuple[str, str], ...]:
+    """Return a server's headers and its token; the token goes before an ``Authorization`` among them."""
+    if not authorization:
+        return tuple((headers or {}).items())
+    others = [(name, value) for name, value in (headers or {}).items() if name.lower() != "authorization"]
+    return (*others, ("Authorization", f"Bearer {authorization}"))
 
 
 def read_servers(value: object, *, private_allowed: bool) -> tuple[McpServer, ...]:

@@ -19,8 +19,7 @@ from voiceapp.mcp_servers import (
     OWN_HEADERS,
 )
 from voiceapp.protocol import events as ev
-
-_MAX_DESCRIPTION_CHARS: Final = 1024
+from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS
 
 
 def tools(value: Any, path: str) -> list[dict[str, Any]]:
@@ -76,7 +75,7 @@ _FUNCTION: Final = checks.fields(
     {
         "type": checks.text(),
         "name": _name,
-        "description": checks.nullable(checks.text(_MAX_DESCRIPTION_CHARS)),
+        "description": checks.nullable(checks.text(MAX_DESCRIPTION_CHARS)),
         "parameters": checks.nullable(checks.any_object),
         "strict": checks.nullable(checks.boolean),
     },
@@ -159,7 +158,7 @@ _MCP: Final = checks.fields(
         "type": checks.text(),
         "server_label": _name,
         "server_url": _url,
-        "server_description": checks.nullable(checks.text(_MAX_DESCRIPTION_CHARS)),
+        "server_description": checks.nullable(checks.text(MAX_DESCRIPTION_CHARS)),
         "connector_id": checks.nullable(checks.text()),
         "authorization": checks.nullable(_secret),
         "headers": checks.nullable(_headers),

@@ -10,8 +10,8 @@ import msgspec
 from voiceapp.http_tools import IDEMPOTENCY_KEY, HttpArgument, HttpOperation, Place
 from voiceapp.mcp_servers import HEADER_NAME, OWN_HEADERS
 from voiceapp.protocol.events import Object
+from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS
 from voiceapp.tools.openapi_schema import References, SchemaReader, Unsupported, fault, plain
-from voiceapp.tools.registry import MAX_DESCRIPTION_CHARS
 
 MAX_PARAMETERS: Final = 64
 MAX_SCHEMA_CHARS: Final = 16_000
