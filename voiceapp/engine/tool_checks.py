@@ -24,11 +24,7 @@ from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS
 
 def tools(value: Any, path: str) -> list[dict[str, Any]]:
     """Check a list of tools."""
-    if not isinstance(value, list):
-        raise checks.wrong_type(path, "an array", value)
-    if len(value) > MAX_TOOLS:
-        raise _too_many(path, MAX_TOOLS, len(value))
-    checked = [_tool(tool, f"{path}[{index}]") for index, tool in enumerate(value)]
+    checked = [_tool(tool, f"{path}[{index}]") for index, tool in enumerate(_array(value, path))]
     labels = [tool["server_label"] for tool in checked if tool["type"] == "mcp"]
     if len(labels) > MAX_SERVERS:
         raise checks.refuse(
@@ -41,13 +37,17 @@ def tools(value: Any, path: str) -> list[dict[str, Any]]:
     return checked
 
 
-def _too_many(path: str, most: int, given: int) -> Exception:
-    return checks.refuse(
-        "array_above_max_length",
-        f"Invalid '{path}': array too long. Expected an array with maximum length {most}, "
-        f"but got an array with length {given} instead.",
-        path,
-    )
+def _array(value: Any, path: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise checks.wrong_type(path, "an array", value)
+    if len(value) > MAX_TOOLS:
+        raise checks.refuse(
+            "array_above_max_length",
+            f"Invalid '{path}': array too long. Expected an array with maximum length {MAX_TOOLS}, "
+            f"but got an array with length {len(value)} instead.",
+            path,
+        )
+    return value
 
 
 def _tool(value: Any, path: str) -> dict[str, Any]:
@@ -129,11 +129,8 @@ def _headers(value: Any, path: str) -> dict[str, str]:
 
 
 def _names(value: Any, path: str) -> list[str]:
-    if not isinstance(value, list):
-        raise checks.wrong_type(path, "an array", value)
-    if len(value) > MAX_TOOLS:
-        raise _too_many(path, MAX_TOOLS, len(value))
-    return [checks.text(MAX_TOOL_NAME_CHARS)(name, f"{path}[{index}]") for index, name in enumerate(value)]
+    name = checks.text(MAX_TOOL_NAME_CHARS)
+    return [name(one, f"{path}[{index}]") for index, one in enumerate(_array(value, path))]
 
 
 _FILTER: Final = checks.fields(

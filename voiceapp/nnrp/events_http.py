@@ -134,7 +134,7 @@ class EventsApp:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            await _settle(work)
+            await work.settle()
             self._works.discard(work)
 
 
@@ -145,13 +145,6 @@ async def _run(work: Work, events: asyncio.Queue[Object]) -> None:
         logger.exception("an operation over HTTP could not be answered")
         event = profile.error_event("server_error", "backend_error", "The server failed.")
     await events.put(event)
-
-
-async def _settle(work: Work) -> None:
-    try:
-        await work.settle()
-    except Exception:
-        logger.exception("an operation over HTTP could not be charged")
 
 
 async def _alone(event: Object) -> AsyncGenerator[bytes]:
