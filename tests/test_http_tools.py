@@ -25,7 +25,7 @@ from tests.http_service import ShopService, document, shop_service
 from tests.scripted import Service
 from tests.test_relay import Talk, call, calls_made, drained, signed_in, talking
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
-from voiceapp.http_tools import MAX_HTTP_TOOLS, HttpToolSet
+from voiceapp.http_tools import MAX_HTTP_TOOLS, HttpToolsConfig
 from voiceapp.mcp_servers import HIDDEN
 from voiceapp.records import store, takeover
 from voiceapp.records.http_tool_sets import HttpToolSet as Row
@@ -49,9 +49,9 @@ async def shop() -> AsyncIterator[ShopService]:
         yield running
 
 
-def tool_set(root: Any, base_url: str, **options: Any) -> HttpToolSet:
+def tool_set(root: Any, base_url: str, **options: Any) -> HttpToolsConfig:
     made = read_document(json.dumps(root), fixed_address=True)
-    return HttpToolSet(slug="shop", name="Shop", base_url=base_url, operations=made.operations, **options)
+    return HttpToolsConfig(slug="shop", name="Shop", base_url=base_url, operations=made.operations, **options)
 
 
 def tools_of(shop: ShopService, root: Any = None, **options: Any) -> HttpTools:

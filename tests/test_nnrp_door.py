@@ -31,6 +31,7 @@ from tests.nnrp_parts import (
 )
 from tests.test_tool_calls import calls, ending, fragment
 from voiceapp.asgi import application
+from voiceapp.config import EMBEDDED_MODEL
 from voiceapp.errors import RemoteProtocolError, UpstreamRefused
 from voiceapp.nnrp.backing import FAILING_MODEL
 from voiceapp.nnrp.client import connect
@@ -68,7 +69,7 @@ async def test_the_brain_answers_and_the_token_pays(server: str, token: str) -> 
     check_events(events)
     body = events[-1]["body"]
     assert "5" in body["choices"][0]["message"]["content"]
-    assert body["model"] == providers.EMBEDDED_MODEL
+    assert body["model"] == EMBEDDED_MODEL
 
     async def used() -> tuple[int, int]:
         row = await TokenUsage.objects.filter(token__name="tests").afirst()

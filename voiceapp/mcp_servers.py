@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
+from voiceapp.addresses import scheme_of
 from voiceapp.protocol.events import Object
 
 MAX_SERVERS: Final = 8
@@ -100,7 +101,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             found.append("A server_label is 1 to 64 letters, digits, hyphens or underscores.")
         if len(self.server_url) > MAX_URL_CHARS:
             found.append(f"A server_url may have {MAX_URL_CHARS} characters at most.")
-        elif _scheme(self.server_url) not in (("https", "http") if private_allowed else ("https",)):
+        elif scheme_of(self.server_url) not in (("https", "http") if private_allowed else ("https",)):
             found.append("A server_url is an https:// address.")
         if len(self.server_description or "") > 1024:
             found.append("A server_description may have 1024 characters at most.")
@@ -160,11 +161,3 @@ def scrub(text: str, servers: tuple[McpServer, ...]) -> str:
     for secret in {secret for server in servers for secret in server.secrets()}:
         text = text.replace(secret, HIDDEN).replace(msgspec.json.encode(secret).decode()[1:-1], HIDDEN)
     return text
-
-
-def _scheme(url: str) -> str:
-    try:
-        address: Any = urlsplit(url)
-        return address.scheme if address.hostname and address.port != 0 else ""
-    except ValueError:
-        return ""

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from voiceapp.config import EMBEDDED_MODEL
 from voiceapp.engine import credentials
 from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send, refusal_headers, status_of
@@ -54,7 +55,7 @@ async def list_models(scope: Object, receive: Receive, send: Send) -> None:
             raise VoiceAppError("Use GET.", code="method_not_allowed")
         await _authorised(exchange)
         completions = await providers.completions(settings.VOICE)
-        names = dict.fromkeys((completions.model, providers.EMBEDDED_MODEL))
+        names = dict.fromkeys((completions.model, EMBEDDED_MODEL))
         listed = [{"id": name, "object": "model", "created": 0, "owned_by": "voiceapp"} for name in names]
         await exchange.answer(200, {"object": "list", "data": listed})
     except VoiceAppError as error:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import urlsplit
 
+from voiceapp.addresses import scheme_of
 from voiceapp.engine import checks
 from voiceapp.mcp_servers import (
     HEADER_NAME,
@@ -99,12 +99,7 @@ def _mcp(value: Any, path: str) -> dict[str, Any]:
 
 def _url(value: Any, path: str) -> str:
     url: str = checks.text(MAX_URL_CHARS)(value, path)
-    try:
-        address = urlsplit(url)
-        known = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-    except ValueError:
-        known = False
-    if not known:
+    if scheme_of(url) not in ("http", "https"):
         raise checks.refuse("invalid_value", f"Invalid '{path}': expected an http or https address.", path)
     return url
 

@@ -10,8 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from voiceapp.http_tools import Auth, Place, address_fault, secret_fault
-from voiceapp.http_tools import HttpToolSet as HttpTools
+from voiceapp.http_tools import Auth, HttpToolsConfig, Place, address_fault, secret_fault
 from voiceapp.records.validation import validate_operations
 from voiceapp.tools.openapi import Document, DocumentFault, read_document
 
@@ -133,7 +132,7 @@ class HttpToolSet(models.Model):
         """Return (field of the form, sentence) for what is wrong with the secret, or two empty texts."""
         return secret_fault(self.auth, self.auth_name, self.secret)
 
-    def config(self) -> HttpTools | None:
+    def config(self) -> HttpToolsConfig | None:
         """Return the set as a session runs with it; ``None`` where its document can no longer be read."""
         try:
             document = self.read()
@@ -146,7 +145,7 @@ class HttpToolSet(models.Model):
             place = cast(Place, self.auth)
             operations = tuple(one.without(place, self.auth_name) for one in operations)
         asked = {operation.key for operation in operations if operation.changes}
-        return HttpTools(
+        return HttpToolsConfig(
             slug=self.slug,
             name=self.name,
             base_url=self.base_url or document.base_url,

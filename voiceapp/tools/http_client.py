@@ -11,7 +11,7 @@ import httpx2
 from jsonschema import Draft202012Validator
 
 from voiceapp.errors import InvalidArguments, ToolFailed, UnknownTool
-from voiceapp.http_tools import MAX_HTTP_TOOLS, HttpOperation, HttpToolSet
+from voiceapp.http_tools import MAX_HTTP_TOOLS, HttpOperation, HttpToolsConfig
 from voiceapp.protocol.events import Object
 from voiceapp.tools.functions import MAX_OUTPUT_CHARS, as_text, definition, read_arguments
 from voiceapp.tools.http_request import Prepared, prepare
@@ -37,10 +37,12 @@ _REDIRECT, _FAILURE = 300, 400
 class HttpTools:
     """The HTTP tools of one session. ``taken`` are the names of its other functions."""
 
-    def __init__(self, sets: Iterable[HttpToolSet], taken: Iterable[str], *, private_allowed: bool) -> None:
+    def __init__(
+        self, sets: Iterable[HttpToolsConfig], taken: Iterable[str], *, private_allowed: bool
+    ) -> None:
         self._private_allowed = private_allowed
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._tools: dict[str, tuple[HttpToolSet, HttpOperation]] = {}
+        self._tools: dict[str, tuple[HttpToolsConfig, HttpOperation]] = {}
         names = set(taken)
         for tools in sets:
             for operation in tools.operations[: MAX_HTTP_TOOLS - len(self._tools)]:

@@ -67,8 +67,8 @@ def read_operation(site: Site, references: References, *, old: bool) -> HttpOper
 
 
 def length(schema: Object) -> int:
-    """Return how many bytes a schema takes as JSON."""
-    return len(msgspec.json.encode(schema))
+    """Return how many characters a schema takes as JSON."""
+    return len(msgspec.json.encode(schema).decode())
 
 
 class _Operation:
