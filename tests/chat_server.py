@@ -96,3 +96,23 @@ def chunk(*choices: dict[str, Any], **fields: Any) -> dict[str, Any]:
 def text(content: str, **choice: Any) -> dict[str, Any]:
     """Return a chunk that brings text."""
     return chunk({"index": 0, "delta": {"content": content}, "finish_reason": None, **choice})
+
+
+def calls(*fragments: dict[str, Any], **choice: Any) -> dict[str, Any]:
+    """Return a chunk that brings pieces of tool calls."""
+    return chunk({"index": 0, "delta": {"tool_calls": list(fragments)}, "finish_reason": None, **choice})
+
+
+def fragment(index: int | None = None, **fields: Any) -> dict[str, Any]:
+    """A piece of a call; ``name`` and ``arguments`` go where a chunk has them."""
+    function = {name: fields.pop(name) for name in ("name", "arguments") if name in fields}
+    return {
+        **({} if index is None else {"index": index}),
+        **fields,
+        **({"function": function} if function else {}),
+    }
+
+
+def ending(reason: str = "tool_calls") -> dict[str, Any]:
+    """Return the chunk that says why the stream ends."""
+    return chunk({"index": 0, "delta": {}, "finish_reason": reason})

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from django.contrib.auth.models import User
     from django.test import Client
+
+    from tests.page import Talk
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
 
@@ -47,3 +51,22 @@ def admin_client(transactional_db: None) -> Client:
     client = Client()
     client.force_login(User.objects.create_superuser("root", password="battery staple"))
     return client
+
+
+@pytest.fixture
+async def signed_in(transactional_db: None) -> AsyncIterator[dict[str, Any]]:
+    """What a signed-in user's page sends with its socket; its sessions end with the test."""
+    from tests.page import scope_of
+    from voiceapp.relay.registry import registry
+
+    yield await scope_of("ada")
+    await registry.drain()
+    registry.draining = False
+
+
+@pytest.fixture
+def talking(settings: Any, signed_in: dict[str, Any], tmp_path: Path) -> Talk:
+    """A context manager: a page that talks with a scripted service."""
+    from tests.page import talk_with
+
+    return talk_with(settings, signed_in, tmp_path)

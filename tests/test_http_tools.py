@@ -22,8 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.http_service import ShopService, document, shop_service
+from tests.page import Talk, call, calls_made
 from tests.scripted import Service
-from tests.test_relay import Talk, call, calls_made, drained, signed_in, talking
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
 from voiceapp.http_tools import MOST_HTTP_TOOLS, HttpToolSet
 from voiceapp.mcp_servers import HIDDEN
@@ -35,8 +35,6 @@ from voiceapp.tools.http_client import HttpTools
 from voiceapp.tools.http_request import prepare
 from voiceapp.tools.openapi import read_document
 from voiceapp.tools.registry import MAX_OUTPUT_CHARS, ToolContext
-
-__all__ = ["drained", "signed_in", "talking"]
 
 SECRET = "s3cret/key value"
 CONTEXT = ToolContext(uuid4(), 7, "call_1")

@@ -15,7 +15,7 @@ import pytest
 import websockets
 from channels.testing import WebsocketCommunicator
 
-from tests.chat_server import chat_server, chunk, sse, text
+from tests.chat_server import calls, chat_server, chunk, ending, fragment, sse, text
 from tests.contracts import FOLDER, load
 from tests.fuzz_nnrp import fuzz
 from tests.nnrp_parts import (
@@ -33,7 +33,6 @@ from tests.nnrp_parts import (
     remote,
     serving,
 )
-from tests.test_tool_calls import calls, ending, fragment
 from voiceapp.errors import RemoteProtocolError, TextEngineError, UpstreamClosed, UpstreamRefused
 from voiceapp.nnrp import consumer, layouts, operations, outbox, profile, wire, work
 from voiceapp.nnrp.client import Dropped, NnrpClient, connect

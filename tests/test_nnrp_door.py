@@ -17,7 +17,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from tests.chat_server import chat_server, chunk, sse
+from tests.chat_server import calls, chat_server, chunk, ending, fragment, sse
 from tests.contracts import FOLDER, load
 from tests.engine_server import EngineServer
 from tests.nnrp_parts import (
@@ -29,7 +29,6 @@ from tests.nnrp_parts import (
     native_events,
     native_submit,
 )
-from tests.test_tool_calls import calls, ending, fragment
 from voiceapp.asgi import application
 from voiceapp.errors import RemoteProtocolError, UpstreamRefused
 from voiceapp.nnrp.backing import FAILING_MODEL

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.chat_server import chunk, text
+from tests.chat_server import calls, chunk, ending, fragment, text
 from tests.contracts import ToolCalls
-from tests.test_tool_calls import calls, ending, fragment
 from voiceapp.errors import LocalProtocolError, RemoteProtocolError
 from voiceapp.nnrp import connection, data_layouts, layouts, operations, profile, wire
 from voiceapp.nnrp.connection import ServerConnection, State
