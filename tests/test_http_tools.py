@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests.http_service import SECRET, ShopService, document, shop_service, tool_set
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
-from voiceapp.http_tools import MOST_HTTP_TOOLS
+from voiceapp.http_tools import MAX_HTTP_TOOLS
 from voiceapp.mcp_servers import HIDDEN
 from voiceapp.tools import http_client
 from voiceapp.tools.http_client import HttpTools
@@ -69,7 +69,7 @@ def test_long_and_odd_names_are_legal_and_each_their_own() -> None:
 def test_no_more_tools_than_a_service_takes() -> None:
     root = document(paths={f"/{n}": {"get": {}} for n in range(60)})
     sets = [tool_set(root, "https://h"), tool_set(root, "https://h")]
-    assert len(HttpTools(sets, [], private_allowed=False).names()) == MOST_HTTP_TOOLS
+    assert len(HttpTools(sets, [], private_allowed=False).names()) == MAX_HTTP_TOOLS
 
 
 # -- what is sent ---------------------------------------------------------------------------------------

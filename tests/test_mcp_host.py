@@ -16,7 +16,7 @@ from tests.page import Page, Talk, calls_made
 from tests.scripted import Service
 from voiceapp.config import Thinking
 from voiceapp.errors import InvalidArguments, ToolFailed
-from voiceapp.mcp_servers import MOST_TOOLS, McpServer
+from voiceapp.mcp_servers import MAX_TOOLS, McpServer
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import Assistant
 from voiceapp.tools.mcp import McpHost
@@ -119,7 +119,7 @@ async def test_names_are_legal_short_and_each_their_own(label: str) -> None:
 async def test_no_more_tools_than_a_service_takes() -> None:
     hosting = McpHost(Shelf(*(f"t{n}" for n in range(300))), ["own"])
     listed = await hosting.list(McpServer(server_label="s", server_url="https://h/"))
-    assert len(listed) == MOST_TOOLS - 1
+    assert len(listed) == MAX_TOOLS - 1
 
 
 # -- through the page's socket --------------------------------------------------------------------------
