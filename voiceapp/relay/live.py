@@ -308,6 +308,8 @@ class LiveSession:
             raise AudioFormatError("16-bit audio must have an even number of bytes.", code="invalid_value")
         if self._recorder is not None:
             self._recorder.microphone(data, self.now())
+        if self.conversation.agreement.turn_detection is None:
+            self.conversation.items.doubt.hear(data, self.legs.input)
         if self.conversation.agreement.ready:
             self._to_upstream(data)
             return
