@@ -20,11 +20,13 @@ from tests.page_messages import PageMessages
 from tests.scripted import Service, service
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records import history, store
-from voiceapp.records.models import Session, ToolCall
+from voiceapp.records.models import ToolCall
 from voiceapp.relay.consumer import voice_socket
 
 MS = 48
 """Bytes of PCM16 at 24 kHz per millisecond."""
+
+FORTY = " ".join(f"word{n:02}" for n in range(40))
 
 
 class Page(PageMessages):
