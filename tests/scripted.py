@@ -49,6 +49,7 @@ class Service:
         self.url = ""
         self.requests: list[Request] = []
         self.received: list[dict[str, Any]] = []
+        self.as_it_came: list[dict[str, Any]] = []
         self.connections = 0
         self.audio = bytearray()
         self.closed = asyncio.Event()
@@ -91,6 +92,7 @@ class Service:
             self.closed.set()
 
     async def _take(self, raw: dict[str, Any]) -> None:
+        self.as_it_came.append(raw)
         for event in dialects.to_ga(raw, self.dialect, Half.CLIENT):
             if event["type"] == "input_audio_buffer.append":
                 self.audio += base64.b64decode(event["audio"])
@@ -119,6 +121,11 @@ class Service:
         """Cut the line without a word."""
         assert self._socket is not None
         self._socket.transport.abort()
+
+    async def close(self, code: int) -> None:
+        """Close the line in order."""
+        assert self._socket is not None
+        await self._socket.close(code)
 
     async def expect(self, kind: str, timeout_s: float = 5.0) -> dict[str, Any]:
         """Wait for the next client event of a type, passing over others."""

@@ -1,8 +1,5 @@
 """The tools that come along, in a live session: timers, hanging up, handing over, notes, recalling."""
 
-# The fixtures are those of the other tests of the page's socket.
-# ruff: noqa: F811
-
 from __future__ import annotations
 
 import asyncio
@@ -12,8 +9,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from tests.page import Page, Talk, answer, call, rows
 from tests.scripted import Service
-from tests.test_relay import Page, Talk, answer, call, drained, rows, scope_of, signed_in, talking  # noqa: F401
 from voiceapp.errors import ToolFailed, VoiceAppError
 from voiceapp.records import notes, search, store
 from voiceapp.records.entries import ItemRecord

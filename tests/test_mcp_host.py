@@ -12,8 +12,8 @@ import pytest
 from django.core import checks
 
 from tests.mcp_server import ToolServer, tool_server
+from tests.page import Page, Talk, calls_made
 from tests.scripted import Service
-from tests.test_relay import Page, Talk, calls_made, drained, signed_in, talking
 from voiceapp.config import Thinking
 from voiceapp.errors import InvalidArguments, ToolFailed
 from voiceapp.mcp_servers import MAX_TOOLS, McpServer
@@ -24,8 +24,6 @@ from voiceapp.tools.mcp import McpHost
 from voiceapp.tools.mcp_asking import CallMcpTool, ListMcpTools, McpFact, McpListed, McpTool
 from voiceapp.tools.mcp_client import NOT_INSTALLED, McpClient
 from voiceapp.web import checks as web_checks
-
-__all__ = ["drained", "signed_in", "talking"]
 
 
 @pytest.fixture(scope="module")

@@ -164,6 +164,20 @@ test('an answer that ends badly has one notice, which the relay words', () => {
   assert.equal(status(over), 'listening');
 });
 
+test('words that nobody may have spoken are marked, and an answer that was stopped says so in its own place', () => {
+  let state = live(
+    { type: 'input_audio_buffer.committed', item_id: 'u1' },
+    { type: 'conversation.item.input_audio_transcription.completed', item_id: 'u1', transcript: 'Thank you.' },
+  );
+  assert.equal(state.captions.u1.transcript, 'completed');
+  state = reduce(state, { type: 'caption.doubtful', item_id: 'u1' });
+  assert.equal(state.captions.u1.transcript, 'doubtful');
+  assert.equal(reduce(state, { type: 'caption.doubtful', item_id: 'nobody' }), state);
+  for (const code of ['response_interrupted', 'response_stopped']) {
+    assert.equal(reduce(state, { type: 'notice', code, message: 'It was stopped.' }), state);
+  }
+});
+
 test('races that the relay settles are no news; other errors are', () => {
   const error = (code) => ({ type: 'error', error: { type: 'invalid_request_error', code, message: 'M' } });
   assert.deepEqual(live(error('response_cancel_not_active'), error('conversation_already_has_active_response'),

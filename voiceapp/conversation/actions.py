@@ -102,7 +102,8 @@ class KeptItem(msgspec.Struct, kw_only=True):
 
     Times are milliseconds on the session's clock. ``generated_text`` is all that was said, typed or
     generated; ``heard_text`` what was heard of it where playback was cut at ``cut_ms``, else ``None``.
-    ``transcript_status`` of spoken input is ``pending``, ``completed`` or ``failed``.
+    ``transcript_status`` of spoken input is ``pending``, ``completed``, ``failed``, or ``doubtful`` where the
+    user committed what holds no speech.
     """
 
     item_id: str

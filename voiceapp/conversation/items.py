@@ -7,6 +7,7 @@ from typing import Any
 
 from voiceapp.conversation import session_config
 from voiceapp.conversation.actions import Action, KeptItem, SaveItem, to_browser
+from voiceapp.conversation.doubt import Doubt
 from voiceapp.protocol import events
 from voiceapp.protocol.events import Object
 
@@ -30,6 +31,7 @@ class Items:
     last_id: str | None = None
     transcripts_due: dict[str, float] = field(default_factory=dict)
     speech_began: dict[str, float] = field(default_factory=dict)
+    doubt: Doubt = field(default_factory=Doubt)
 
     def restore(self, kept: list[KeptItem]) -> None:
         """Begin with what was said before, in order; nothing of it is saved again."""
@@ -77,6 +79,13 @@ class Items:
             return []
         item.generated_text, item.transcript_status = words.strip(), status
         return [SaveItem(item)]
+
+    def transcribed(self, item_id: str, words: str, now: float) -> list[Action]:
+        """Take a transcript; words of a turn that holds no speech are marked as doubtful."""
+        if item_id not in self.doubt.items or not words.strip():
+            return self.transcript(item_id, words, "completed", now)
+        told = to_browser({"type": "caption.doubtful", "item_id": item_id})
+        return [told, *self.transcript(item_id, words, "doubtful", now)]
 
     def words(self, event: TextEvent) -> None:
         """Take words of an answer that grows, or all of them at its end."""

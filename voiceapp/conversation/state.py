@@ -15,7 +15,6 @@ from voiceapp.config import AssistantConfig
 from voiceapp.conversation import page_events, session_config
 from voiceapp.conversation.actions import (
     Action,
-    FinishedResponse,
     KeptItem,
     SendBrowser,
     SendUpstream,
@@ -39,7 +38,6 @@ _SETTLED_HERE = frozenset({
     "conversation_already_has_active_response", "response_cancel_not_active", "session_expired",
 })  # fmt: skip
 """Errors that concern only the relay: it queues, has nothing to cancel, or dials again."""
-
 
 MAX_HELD = 32
 """Events of the page that are kept while there is no service to take them."""
@@ -149,6 +147,7 @@ class Conversation:
                 return []
         if code in _SETTLED_HERE:
             return []
+        self.items.doubt.refused(code)
         return [SendBrowser(scrub(text, self.assistant.mcp_servers))]
 
     # -- items --------------------------------------------------------------------------------------
@@ -177,8 +176,7 @@ class Conversation:
     def _transcribed(
         self, event: events.ConversationItemInputAudioTranscriptionCompleted, text: str, now: float
     ) -> list[Action]:
-        saves = self.items.transcript(event.item_id, event.transcript, "completed", now)
-        return [SendBrowser(text), *saves]
+        return [SendBrowser(text), *self.items.transcribed(event.item_id, event.transcript, now)]
 
     def _not_transcribed(
         self, event: events.ConversationItemInputAudioTranscriptionFailed, text: str, now: float
@@ -213,25 +211,18 @@ class Conversation:
         return [*self.speaker.complete(event.item_id), SendBrowser(text)]
 
     def _response_done(self, event: events.ResponseDone, text: str, now: float) -> list[Action]:
-        response = event.response
-        actions: list[Action] = []
+        response, actions = event.response, list[Action]()
         for raw in response.get("output") or []:
             actions += self.speaker.complete(str(raw.get("id", "")))
-        actions += [SendBrowser(text), *self._send(self.sequencer.done(response)), self._finished(response)]
+        if due := self.sequencer.done(response):
+            # It comes after the outputs of all calls so far, and so answers them as well.
+            self.calls.response_began()
+        actions += [SendBrowser(text), *self._send(due)]
+        latency_ms = self.latency_ms.pop(str(response.get("id", "")), None)
+        actions.append(session_config.finished_response(response, latency_ms))
         if told := session_config.response_notice(response):
             actions.append(notice(*told))
         return [*actions, *self._follow_up()]
-
-    def _finished(self, response: Object) -> FinishedResponse:
-        response_id = str(response.get("id", ""))
-        return FinishedResponse(
-            response_id=response_id,
-            status=str(response.get("status", "")),
-            status_details=response.get("status_details"),
-            usage=response.get("usage"),
-            metadata=response.get("metadata"),
-            latency_ms=self.latency_ms.pop(response_id, None),
-        )
 
     # -- turns and barge-in -------------------------------------------------------------------------
 
@@ -242,7 +233,12 @@ class Conversation:
         # One turn is spoken at a time; the item that it becomes is announced when it is over.
         self.items.speech_began = {event.item_id: now}
         interrupts = (self.agreement.turn_detection or {}).get("interrupt_response") is not False
-        return [SendBrowser(text), *(self.speaker.cut(now) if interrupts else [])]
+        cut = self.speaker.interrupt(self.sequencer.active, now) if interrupts else []
+        return [SendBrowser(text), *cut]
+
+    def _committed(self, event: events.InputAudioBufferCommitted, text: str, now: float) -> list[Action]:
+        self.items.doubt.became(event.item_id)
+        return [SendBrowser(text)]
 
     def _speech_stopped(
         self, event: events.InputAudioBufferSpeechStopped, text: str, now: float
@@ -277,6 +273,7 @@ class Conversation:
                 if due is None:
                     return [self._refuse("too_many_responses", "Too many responses are waiting.", event)]
                 return self._send(due)
+        self.items.doubt.page_sent(event)
         return [SendUpstream(codec.to_fields(event))]
 
     def playback_report(self, item_id: str, played_ms: float, *, final: bool, now: float) -> list[Action]:
@@ -344,12 +341,12 @@ class Conversation:
         self.owes_response |= not self.sequencer.idle and not begun
         actions = [*self.speaker.complete_all(), *self.calls.lost(now)]
         if active is not None:
-            response = session_config.lost_response(active)
-            done = {"type": "response.done", "event_id": self.own.next_id(), "response": response}
-            actions += [to_browser(done), self._finished(response)]
+            latency_ms = self.latency_ms.pop(active, None)
+            actions += session_config.lost_response(active, self.own.next_id(), latency_ms)
         self.sequencer.reset()
         self.own.clear()
         self.turn.lost()
+        self.items.doubt.lost()
         self.agreement.lost()
         return [*actions, *self.items.finish(now)]
 
@@ -365,6 +362,9 @@ class Conversation:
         return self.own.stamp(fields, "response")
 
     def _send(self, fields: list[Object]) -> list[Action]:
+        for event in fields:
+            if event["type"] == "response.cancel":
+                self.speaker.drop(event["response_id"])
         return [SendUpstream(event) for event in fields]
 
     def _refuse(self, code: str, message: str, refused: Event | UnknownEvent) -> SendBrowser:
@@ -392,6 +392,7 @@ _SERVER: dict[type[Event | UnknownEvent], _Handler] = {
     events.ResponseFunctionCallArgumentsDelta: Conversation._arguments_delta,
     events.ResponseFunctionCallArgumentsDone: Conversation._arguments_done,
     events.ResponseDone: Conversation._response_done,
+    events.InputAudioBufferCommitted: Conversation._committed,
     events.InputAudioBufferSpeechStarted: Conversation._speech_started,
     events.InputAudioBufferSpeechStopped: Conversation._speech_stopped,
     **dict.fromkeys(get_args(TextEvent), Conversation._text),

@@ -298,6 +298,8 @@ class LiveSession:
         self.microphone.count(frame)
         if self._recorder is not None:
             self._recorder.microphone(frame, self.now())
+        if self.conversation.agreement.turn_detection is None:
+            self.conversation.items.doubt.hear(frame, self.legs.input)
         if self.conversation.agreement.ready:
             self._to_upstream(frame)
         else:
