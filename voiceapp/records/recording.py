@@ -17,8 +17,8 @@ from uuid import UUID
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.records.archive import archive_path, archiver, journal_path, left_journals, recordings_folder
-from voiceapp.records.background import yield_to_audio
 from voiceapp.records.journal import Journal
+from voiceapp.records.threads import yield_to_audio
 
 __all__ = ["Recorder", "recordings_folder", "repair"]
 

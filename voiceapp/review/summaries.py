@@ -7,14 +7,13 @@ import logging
 from typing import Final
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import close_old_connections
 from django.dispatch import receiver
 
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import store
 from voiceapp.records.models import Session
+from voiceapp.records.threads import with_database
 from voiceapp.review.summary import summarise
 from voiceapp.review.transcript import Spoken, said_in
 from voiceapp.signals import server_stopping, session_ended
@@ -76,7 +75,7 @@ async def write_summary(session_id: UUID) -> bool:
 
     Raises ``VoiceAppError`` where nobody could write them.
     """
-    said = await sync_to_async(_said, thread_sensitive=False)(session_id)
+    said = await with_database(_said, session_id)
     title, summary = await summarise(said, await providers.completions(settings.VOICE))
     if title or summary:
         await store.save_summary(session_id, title=title, summary=summary)
@@ -84,13 +83,8 @@ async def write_summary(session_id: UUID) -> bool:
 
 
 def _said(session_id: UUID) -> list[Spoken]:
-    close_old_connections()
-    try:
-        session = Session.objects.filter(id=session_id).first()
-        return said_in(session) if session else []
-    finally:
-        # The thread is any of a pool's, each of which would keep a connection of its own.
-        close_old_connections()
+    session = Session.objects.filter(id=session_id).first()
+    return said_in(session) if session else []
 
 
 summaries = Summaries()
