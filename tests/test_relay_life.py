@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
 
-from tests.page import Page, Talk, answer, rows, scope_of
-from tests.scripted import Service
+from tests.page import Page, Talk, answer, call_service, rows, scope_of
+from tests.scripted import Service, service
 from voiceapp.entra import use_credential
+from voiceapp.protocol.dialects import Dialect
+from voiceapp.records import store
 from voiceapp.records.models import Assistant, Session
 from voiceapp.relay.registry import registry
 
@@ -285,6 +288,46 @@ async def test_sessions_per_user_are_limited(talking: Talk, signed_in: dict[str,
         second = Page(signed_in)
         await second.connect()
         assert (await second.until("close"))["code"] == 4009
+
+
+async def test_pages_that_begin_at_the_same_moment_share_the_limit(
+    settings: Any, signed_in: dict[str, Any], tmp_path: Path
+) -> None:
+    async with service(Dialect.GA) as upstream:
+        call_service(settings, upstream, tmp_path, max_sessions_per_user=2)
+        pages = [Page(signed_in) for _ in range(5)]
+        await asyncio.gather(*(page.connect() for page in pages))
+        told = await asyncio.gather(*(_let_in(page) for page in pages))
+        assert sorted(told) == [False, False, False, True, True]
+        # Nobody was let in and then sent away: every session that was opened goes on.
+        assert await Session.objects.filter(ended_at=None).acount() == await Session.objects.acount() == 2
+        for page in pages:
+            await page.hang_up()
+
+
+async def _let_in(page: Page) -> bool:
+    while (event := await page.next())["type"] not in ("session.ready", "close"):
+        pass
+    assert event.get("code", 4009) == 4009
+    return bool(event["type"] == "session.ready")
+
+
+async def test_a_session_that_cannot_begin_is_not_left_open(
+    settings: Any, signed_in: dict[str, Any], tmp_path: Path
+) -> None:
+    async with service(Dialect.GA) as upstream:
+        call_service(settings, upstream, tmp_path)
+        await Assistant.objects.acreate(slug="thinker", name="Thinker", thinking="embedded")
+        page = Page(signed_in)
+        # A server on a Unix socket: its own engine has no address.
+        page.socket.scope["server"] = ("/run/voiceapp.sock", None)
+        await page.connect(assistant="thinker")
+        assert (await page.until("notice"))["code"] == "configuration_error"
+        await page.until("close")
+        kept = await Session.objects.aget()
+        await store.writer().flush(kept.id)
+        await kept.arefresh_from_db()
+        assert (kept.end_reason, kept.expected) == ("never_begun", False)
 
 
 async def test_somebody_elses_session_is_not_found(talking: Talk) -> None:

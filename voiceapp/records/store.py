@@ -47,6 +47,7 @@ __all__ = [
     "StoreUnavailable",
     "Writer",
     "close_session",
+    "never_begun",
     "open_session",
     "repair_unfinished",
     "stop_writer",
@@ -99,14 +100,20 @@ async def open_session(
     whose assistant speaks on where none is named. Raises ``VoiceAppError`` with the code
     ``assistant_unknown``, ``voice_unknown`` or ``session_not_found``, or ``StoreUnavailable``.
     """
-    session_id, started_at, keep = uuid4(), timezone.now(), writer()
+    session_id, started_at = uuid4(), timezone.now()
     wish = _Wish(user_id, assistant_slug, upstream, voice, continues)
     try:
-        return await keep.call(lambda: _open(session_id, started_at, wish))
+        return await writer().call(lambda: _open(session_id, started_at, wish))
     except (asyncio.CancelledError, StoreUnavailable):
         # It may yet be opened, and then nobody knows of it.
-        keep.post(lambda: _close(session_id, 0, _ending(started_at, "never_begun", 0)))
+        never_begun(session_id)
         raise
+
+
+def never_begun(session_id: UUID) -> None:
+    """Close a session that was opened and could not begin, as soon as may be."""
+    ending = _ending(timezone.now(), "never_begun", 0)
+    writer().post(lambda: _close(session_id, 0, ending))
 
 
 async def check_opening(

@@ -116,18 +116,18 @@ async def _take_over(
     owner, gone = await takeover.owner_of(resume.session_id, user_id)
     if not gone and (owner == takeover.own_name() or not handover.available()):
         raise VoiceAppError("This conversation has ended.", code="session_not_found")
-    # Before the other process lets go of it, so that it is not lost for want of room here.
-    registry.admit(user_id, visitor.config)
-    target = targets.choose(visitor.config, visitor.own_address)
-    released = (
-        None if gone else await handover.ask(owner, resume.session_id, user_id, Ending.MOVED, resume.seq)
-    )
-    opened = await takeover.take(resume.session_id, user_id, owner)
-    session = _live(opened, legs, target, visitor)
-    lost = released is None or released.seq != resume.seq
-    resumed = session.take_over(resume.seq, released.frames if released else resume.frames, lost=lost)
-    session.abilities.timers.adopt(released.timers if released else [])
-    registry.start(session, visitor.login.key)
+    # Held before the other process lets go of it, so that it is not lost for want of room here.
+    with registry.room(user_id, visitor.config):
+        target = targets.choose(visitor.config, visitor.own_address)
+        released = (
+            None if gone else await handover.ask(owner, resume.session_id, user_id, Ending.MOVED, resume.seq)
+        )
+        opened = await takeover.take(resume.session_id, user_id, owner)
+        session = _live(opened, legs, target, visitor)
+        lost = released is None or released.seq != resume.seq
+        resumed = session.take_over(resume.seq, released.frames if released else resume.frames, lost=lost)
+        session.abilities.timers.adopt(released.timers if released else [])
+        registry.start(session, visitor.login.key)
     session.perform(list(past.told(opened.earlier[-1:], same_session=True)))
     return session, to_browser(resumed)
 
@@ -174,20 +174,22 @@ async def _new(start: Start, visitor: Visitor) -> LiveSession:
         )
         # What was said in it has to be kept before it can be read, and one of the two is enough.
         timers = await _let_go(start.continues, user_id)
-    registry.admit(user_id, config)
-    target = targets.choose(config, visitor.own_address)
-    opened = await store.open_session(
-        user_id=user_id,
-        assistant_slug=start.assistant,
-        upstream=target.kind.value,
-        voice=start.voice,
-        continues=start.continues,
-    )
-    # Others may have begun while the database was asked.
-    registry.admit(user_id, config)
-    session = _live(opened, legs, target, visitor)
-    session.abilities.timers.adopt(timers)
-    registry.start(session, visitor.login.key)
+    with registry.room(user_id, config):
+        target = targets.choose(config, visitor.own_address)
+        opened = await store.open_session(
+            user_id=user_id,
+            assistant_slug=start.assistant,
+            upstream=target.kind.value,
+            voice=start.voice,
+            continues=start.continues,
+        )
+        try:
+            session = _live(opened, legs, target, visitor)
+        except VoiceAppError:
+            store.never_begun(opened.session_id)
+            raise
+        session.abilities.timers.adopt(timers)
+        registry.start(session, visitor.login.key)
     return session
 
 
