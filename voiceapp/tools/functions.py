@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -9,13 +10,20 @@ import msgspec
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed
 from voiceapp.protocol.events import Object
 
+MAX_NAME_CHARS = 64
 MAX_ARGUMENT_CHARS = 100_000
 MAX_OUTPUT_CHARS = 16_000
 """Longest output that is given to the model: a few thousand tokens of its context."""
 MAX_DESCRIPTION_CHARS = 1024
 """Services refuse longer ones."""
 
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _T = TypeVar("_T")
+
+
+def name_like(name: str) -> str:
+    """Return the like of a name that services take for a function."""
+    return _NOT_IN_A_NAME.sub("_", name)[:MAX_NAME_CHARS] or "tool"
 
 
 def definition(name: str, description: str, parameters: Object) -> Object:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from voiceapp.protocol.events import Object
+from voiceapp.tools.functions import MAX_NAME_CHARS, name_like
 from voiceapp.tools.mcp_asking import McpTool
 
-MAX_NAME_CHARS: Final = 64
 _MIN_LABEL_CHARS: Final = 8
-_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def free_name(name: str, label: str, taken: set[str]) -> str:
     """Return a name that chat endpoints take for a function, and that no other tool has."""
-    plain = _NOT_IN_A_NAME.sub("_", name)[:MAX_NAME_CHARS] or "tool"
+    plain = name_like(name)
     if plain not in taken:
         return plain
     for number in range(len(taken) + 1):
