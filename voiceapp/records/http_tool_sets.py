@@ -27,6 +27,12 @@ AUTH_CHOICES = [
 read = lru_cache(maxsize=16)(read_document)
 
 
+def _operations(label: str, help_text: str) -> models.JSONField[list[str]]:
+    return models.JSONField(
+        label, default=list, blank=True, validators=[validate_operations], help_text=help_text
+    )
+
+
 class HttpToolSet(models.Model):
     """One service and its operations, each of which becomes a tool. ``secret`` is never shown."""
 
@@ -48,27 +54,17 @@ class HttpToolSet(models.Model):
         "header or parameter", max_length=128, blank=True, help_text="Its name, such as X-API-Key."
     )
     secret = models.CharField(max_length=8192, blank=True, editable=False)
-    operations = models.JSONField(
+    operations = _operations(
         "operations offered",
-        default=list,
-        blank=True,
-        validators=[validate_operations],
-        help_text='By operationId, or else as in "GET /orders": ["listOrders", "cancelOrder"]. Empty: all.',
+        'By operationId, or else as in "GET /orders": ["listOrders", "cancelOrder"]. Empty: all.',
     )
-    asks = models.JSONField(
+    asks = _operations(
         "asked about too",
-        default=list,
-        blank=True,
-        validators=[validate_operations],
-        help_text="Operations that the user is asked about before each call. Those that are not GET or HEAD "
+        "Operations that the user is asked about before each call. Those that are not GET or HEAD "
         "are anyway.",
     )
-    unasked = models.JSONField(
-        "not asked about",
-        default=list,
-        blank=True,
-        validators=[validate_operations],
-        help_text="Operations that are called without asking, although they are not GET or HEAD.",
+    unasked = _operations(
+        "not asked about", "Operations that are called without asking, although they are not GET or HEAD."
     )
 
     class Meta:
