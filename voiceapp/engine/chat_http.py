@@ -20,6 +20,7 @@ from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send, serve, s
 from voiceapp.records import tokens
 from voiceapp.records.tokens import TokenHolder
 from voiceapp.text import providers, sse
+from voiceapp.text.asking import take_in
 from voiceapp.text.chat_result import Collector, Meter
 from voiceapp.text.completions import Completions
 
@@ -88,11 +89,8 @@ async def _authorised(exchange: Exchange) -> TokenHolder | None:
 
 async def _whole(completions: Completions, body: Object, holder: TokenHolder | None) -> Object:
     collector, refused = Collector(), False
-    chunks = completions.stream({**body, "stream_options": {"include_usage": True}})
     try:
-        async with aclosing(chunks):
-            async for chunk in chunks:
-                collector.feed(chunk)
+        await take_in(completions, {**body, "stream_options": {"include_usage": True}}, collector)
     except TextEngineError:
         # Whoever leaves before the end has used what was made by then; who was refused has used nothing.
         refused = not collector.begun
@@ -170,8 +168,7 @@ def _shown(chunk: Object, wanted: bool) -> Object:
 
 async def _charge(holder: TokenHolder | None, completions: Completions, meter: Meter, body: Object) -> None:
     if holder is not None:
-        tokens_in, tokens_out = meter.counted(body)
-        await tokens.charge(holder, provider=completions.provider, tokens_in=tokens_in, tokens_out=tokens_out)
+        await tokens.charge(holder, completions.provider, *meter.counted(body))
 
 
 def _told(error: VoiceAppError) -> Object:

@@ -141,7 +141,7 @@ def _look_up(digest: str) -> tuple[ApiToken, int] | None:
     return found, usage.tokens_in + usage.tokens_out if usage else 0
 
 
-async def charge(holder: TokenHolder, *, provider: str, tokens_in: int, tokens_out: int) -> None:
+async def charge(holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
     """Keep what a request to ``provider`` used, and what that costs by the settings.
 
     A count that cannot be, as a service may send one, is cut to what can.
