@@ -64,8 +64,8 @@ async def test_the_engine_hears_and_speaks_beside_its_loop(monkeypatch: pytest.M
     seen: list[tuple[str, bool]] = []
     whole = loaded()
     parts = ("detector", "recogniser", "voice")
-    watched = {name: Watched(getattr(whole, name), seen) for name in parts}
-    half: Any = dataclasses.replace(whole, **watched)
+    watched: dict[str, Any] = {name: Watched(getattr(whole, name), seen) for name in parts}
+    half = dataclasses.replace(whole, **watched)
 
     async def ready() -> models.Models:
         return half
