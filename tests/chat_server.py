@@ -6,11 +6,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import openai
+import pytest
+from django.conf import settings
 
+from voiceapp.text import providers
 from voiceapp.text.chat import ChatProvider
 from voiceapp.text.remote import RemoteCompletions, client_options
 
@@ -96,3 +99,37 @@ def chunk(*choices: dict[str, Any], **fields: Any) -> dict[str, Any]:
 def text(content: str, **choice: Any) -> dict[str, Any]:
     """Return a chunk that brings text."""
     return chunk({"index": 0, "delta": {"content": content}, "finish_reason": None, **choice})
+
+
+def calls(*fragments: dict[str, Any], **choice: Any) -> dict[str, Any]:
+    """Return a chunk that brings pieces of tool calls."""
+    return chunk({"index": 0, "delta": {"tool_calls": list(fragments)}, "finish_reason": None, **choice})
+
+
+def fragment(index: int | None = None, **fields: Any) -> dict[str, Any]:
+    """A piece of a call; ``name`` and ``arguments`` go where a chunk has them."""
+    function = {name: fields.pop(name) for name in ("name", "arguments") if name in fields}
+    return {
+        **({} if index is None else {"index": index}),
+        **fields,
+        **({"function": function} if function else {}),
+    }
+
+
+def ending(reason: str = "tool_calls") -> dict[str, Any]:
+    """Return the chunk that says why the stream ends."""
+    return chunk({"index": 0, "delta": {}, "finish_reason": reason})
+
+
+STOP = chunk({"index": 0, "delta": {}, "finish_reason": "stop"})
+USAGE = chunk(usage={"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14})
+
+
+@asynccontextmanager
+async def chat_behind(monkeypatch: pytest.MonkeyPatch, **script: Any) -> AsyncIterator[Any]:
+    """Let a scripted chat service answer instead of the brain."""
+    async with chat_server(**script) as chat:
+        voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="upstream-model")
+        monkeypatch.setattr(settings, "VOICE", voice)
+        monkeypatch.setattr(providers, "_engines", {})
+        yield chat

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import httpx
     from django.contrib.auth.models import User
     from django.test import Client
+
+    from tests.engine_server import EngineServer
+    from tests.http_service import ShopService
+    from tests.page import Talk
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
 
@@ -47,3 +54,97 @@ def admin_client(transactional_db: None) -> Client:
     client = Client()
     client.force_login(User.objects.create_superuser("root", password="battery staple"))
     return client
+
+
+@pytest.fixture
+async def signed_in(transactional_db: None) -> AsyncIterator[dict[str, Any]]:
+    """What a signed-in user's page sends with its socket; its sessions end with the test."""
+    from tests.page import scope_of
+    from voiceapp.relay.registry import registry
+
+    yield await scope_of("ada")
+    await registry.drain()
+    registry.draining = False
+
+
+@pytest.fixture
+def talking(settings: Any, signed_in: dict[str, Any], tmp_path: Path) -> Talk:
+    """A context manager: a page that talks with a scripted service."""
+    from tests.page import talk_with
+
+    return talk_with(settings, signed_in, tmp_path)
+
+
+@pytest.fixture
+def toolbox(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Tools for one test: a gate that opens when told, and what each was called with."""
+    from tests.gates import gated_tools
+
+    tools, seen = gated_tools()
+    monkeypatch.setattr("voiceapp.relay.live.registry", tools)
+    return seen
+
+
+@pytest.fixture
+async def handy(transactional_db: None) -> dict[str, str]:
+    """How a page asks for an assistant that uses the toolbox."""
+    from voiceapp.records.models import Assistant
+
+    await Assistant.objects.acreate(slug="handy", name="Handy", tools=["wait", "block"])
+    return {"assistant": "handy"}
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[EngineServer]:
+    """The engine on a socket, its models loaded."""
+    from tests.engine_parts import loaded
+    from tests.engine_server import engine_server
+
+    loaded()
+    with engine_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The whole product on a socket; its address as ``ws://…``."""
+    from tests.engine_server import EngineServer
+    from voiceapp.asgi import application
+
+    with EngineServer(application) as running:
+        yield running.address
+
+
+@pytest.fixture
+def site(server: str) -> str:
+    """The whole product on a socket; its address as ``http://…``."""
+    return server.replace("ws://", "http://")
+
+
+@pytest.fixture
+def token(user: User) -> Iterator[str]:
+    """An API token of the user's."""
+    from voiceapp.records.tokens import forget_known, make_token
+
+    forget_known()
+    yield make_token(user, "tests")[1]
+    forget_known()
+
+
+@pytest.fixture
+async def gateway(site: str, token: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A text client that sends the token."""
+    import httpx
+
+    headers = {"authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(base_url=site, headers=headers, timeout=20) as client:
+        yield client
+
+
+@pytest.fixture
+async def shop() -> AsyncIterator[ShopService]:
+    """A service that HTTP tools call."""
+    from tests.http_service import shop_service
+
+    async with shop_service() as running:
+        yield running

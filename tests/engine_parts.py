@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import itertools
 import json
@@ -20,7 +21,8 @@ from numpy.typing import NDArray
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine import models
-from voiceapp.engine.actions import Action, Send
+from voiceapp.engine.actions import Action, Send, Spoken, StartReply
+from voiceapp.engine.items import TimedWord
 from voiceapp.engine.session import EngineSession
 from voiceapp.engine.session_config import Kind
 from voiceapp.protocol import codec
@@ -147,3 +149,42 @@ def error_of(events: list[dict[str, Any]]) -> dict[str, Any]:
     assert len(errors) == 1, events
     error: dict[str, Any] = errors[0]
     return error
+
+
+MESSAGE_START = ["response.output_item.added", "conversation.item.added", "response.content_part.added"]
+
+MESSAGE_END = ["response.content_part.done", "conversation.item.done", "response.output_item.done"]
+
+
+def spoken(ms: int, *words: tuple[str, float, float]) -> Spoken:
+    return Spoken(quiet(ms), tuple(TimedWord(*word) for word in words))
+
+
+def start_reply(client: Client) -> StartReply:
+    return [action for action in client.actions if isinstance(action, StartReply)][-1]
+
+
+def bring(client: Client, fact: Any, response_id: str = "resp_1") -> list[dict[str, Any]]:
+    return client.take(client.session.reply_brought(response_id, fact))
+
+
+def spoken_turn(client: Client, *, start_ms: int = 0, end_ms: int = 1000) -> list[dict[str, Any]]:
+    """The user says something; returns the events up to the transcript's being due."""
+    client.send("input_audio_buffer.append", audio=base64.b64encode(quiet(end_ms - start_ms)).decode())
+    client.take(client.session.speech_started(start_ms, start_ms + 64))
+    return client.take(client.session.speech_stopped(end_ms))
+
+
+def speaking_client(words: int = 4) -> Client:
+    """A client to whom one second of four words was spoken, one word each 250 ms; the reply goes on."""
+    client = Client()
+    client.say("Hello")
+    client.send("response.create")
+    for number in range(words):
+        word = (f"word{number} ", number * 250.0, number * 250.0 + 250.0)
+        bring(client, spoken(250, word))
+    return client
+
+
+def message(name: str) -> dict[str, Any]:
+    return {"id": name, "type": "message", "role": "user", "content": [{"type": "input_text", "text": name}]}

@@ -142,3 +142,6 @@ async def connect(server: Addressed, path: str = GA, **options: Any) -> AsyncIte
         client = RealtimeClient(connection)
         client.events.append(json.loads(await connection.recv()))
         yield client
+
+
+TRANSCRIPTION = "conversation.item.input_audio_transcription"

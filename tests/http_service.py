@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.nnrp_parts import serving
+from voiceapp.http_tools import HttpToolSet
+from voiceapp.records.http_tool_sets import HttpToolSet as Row
+from voiceapp.tools.openapi import read_document
 
 Object = dict[str, Any]
 
@@ -133,3 +136,16 @@ def document(url: str = "https://shop.example/v1", **changes: Any) -> Object:
         },
     }
     return {**made, **changes}
+
+
+SECRET = "s3cret/key value"
+
+
+def tool_set(root: Any, base_url: str, **options: Any) -> HttpToolSet:
+    made = read_document(json.dumps(root), fixed_address=True)
+    return HttpToolSet(slug="shop", name="Shop", base_url=base_url, operations=made.operations, **options)
+
+
+async def row_of(shop: ShopService, **fields: Any) -> Row:
+    made = {"name": "Shop", "slug": "shop", "document": json.dumps(document()), "base_url": shop.url}
+    return await Row.objects.acreate(**{**made, **fields})

@@ -28,6 +28,7 @@ from nnrp.client import (
 from nnrp.core import MessageType, PayloadKind, validate_result_push_body
 from nnrp.schema import StreamSemantics
 
+from tests.chat_server import calls, chunk, ending, fragment, text
 from tests.contracts import ToolCalls
 from voiceapp.records.tokens import TokenHolder
 from voiceapp.text.completions import Completions
@@ -228,3 +229,51 @@ def native_events(
                     events.append({"type": "drop", "reason": int(value.drop_reason_code)})
                     ended += 1
     return found
+
+
+USAGE = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
+
+TEXT = [text("Hel"), text("lo"), text("", finish_reason="stop"), chunk(usage=USAGE)]
+
+TOOLS = [
+    calls(fragment(0, id="a", name="lookup", arguments="")),
+    calls(fragment(0, arguments='{"q":')),
+    calls(fragment(0, arguments="1}")),
+    ending(),
+    chunk(usage=USAGE),
+]
+
+
+def body(**changes: Any) -> Object:
+    return {"model": "m", "messages": [{"role": "user", "content": "Hello."}], "stream": True, **changes}
+
+
+async def steady(_: Object) -> AsyncGenerator[Object]:
+    for one in TEXT:
+        yield one
+
+
+class Endless:
+    """Streams text until it is closed, and says so."""
+
+    def __init__(self, pause_s: float = 0.01) -> None:
+        self.pause_s = pause_s
+        self.closed = asyncio.Event()
+        self.sent = 0
+
+    async def __call__(self, _: Object) -> AsyncGenerator[Object]:
+        try:
+            while True:
+                yield text("word ")
+                self.sent += 1
+                await asyncio.sleep(self.pause_s)
+        finally:
+            self.closed.set()
+
+
+def request(**changes: Any) -> Object:
+    return {
+        "schema_version": "openai-compatible/1",
+        "operation": "chat.completions.create",
+        "body": body(**changes),
+    }

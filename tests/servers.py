@@ -23,6 +23,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin
 
+from tests.page_messages import PageMessages
 from voiceapp.config import SETTINGS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,14 +105,12 @@ def fetched(url: str, cookies: str) -> bytes:
     return cast(bytes, urllib.request.urlopen(request, timeout=10).read())
 
 
-class RealPage:
+class RealPage(PageMessages):
     """A page on a real socket: numbers every message, and keeps what it was told."""
 
     def __init__(self, line: ClientConnection) -> None:
+        super().__init__()
         self.line = line
-        self.seq = 0
-        self.seen: list[dict[str, Any]] = []
-        self.audio = bytearray()
 
     async def send(self, event: dict[str, Any]) -> None:
         await self.line.send(json.dumps(event))
@@ -124,18 +123,8 @@ class RealPage:
             except ConnectionClosed as closed:
                 code = closed.rcvd.code if closed.rcvd else 1006
                 return {"type": "close", "code": code}
-            if isinstance(message, bytes):
-                self.seq += 1
-                self.audio += message[4:]
-                continue
-            event: dict[str, Any] = json.loads(message)
-            self.seen.append(event)
-            if event["type"] == "session.resumed":
-                self.seq = event["seq"]
-            elif "seq" in event:
-                self.seq += 1
-                assert event["seq"] == self.seq, "a sequence number is missing or repeated"
-            return event
+            if (event := self.take(message)) is not None:
+                return event
 
     async def until(self, kind: str) -> dict[str, Any]:
         """Read until an event of a type comes."""

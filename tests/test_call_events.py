@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.approval_talk import CALL, REQUEST, SESSION, Talk
 from tests.contracts import ToolCalls
-from tests.test_approvals import CALL, REQUEST, SESSION, Talk
 from voiceapp.conversation.actions import SendBrowser
 from voiceapp.conversation.call_events import MAX_ARGUMENTS_CHARS
 from voiceapp.errors import RemoteProtocolError

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from tests.chat_server import ChatServer, chat_provider, chat_server, chunk, sse, text
+from tests.chat_server import STOP, USAGE, ChatServer, chat_provider, chat_server, chunk, sse, text
 from voiceapp import entra
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import TextEngineError
@@ -38,8 +38,6 @@ AZURE_FIRST = {
     "id": "", "object": "", "created": 0, "model": "", "choices": [],
     "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {}}],
 }  # fmt: skip
-STOP = chunk({"index": 0, "delta": {}, "finish_reason": "stop"})
-USAGE = chunk(usage={"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14})
 
 
 async def collect(chat: ChatServer, request: ReplyRequest = REQUEST, key: str = "secret") -> list[Delta]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,10 @@ from django.conf import settings
 from django.test import Client
 from openai.types.realtime import ClientSecretCreateResponse
 
-from tests.engine_server import EngineServer, connect, engine_server
+from tests.engine_server import EngineServer, connect
 from voiceapp.engine.client_secrets import ClientSecrets
 
 ADDRESS = "/openai/v1/realtime/client_secrets"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[EngineServer]:
-    with engine_server() as running:
-        yield running
 
 
 def ask(body: Any, address: str = ADDRESS, **headers: str) -> tuple[int, dict[str, Any]]:
@@ -79,7 +72,7 @@ def test_only_the_key_makes_secrets() -> None:
 
 
 @pytest.mark.parametrize("how", ["bearer", "subprotocol", "query"])
-async def test_a_secret_opens_its_session(server: EngineServer, how: str) -> None:
+async def test_a_secret_opens_its_session(engine: EngineServer, how: str) -> None:
     session = {"type": "realtime", "model": "of-the-secret", "instructions": "Be kind."}
     value = ClientSecrets(settings.VOICE.data_dir).create(session, int(time.time()) + 60, time.time())
     options: dict[str, Any] = {"additional_headers": {}}
@@ -90,29 +83,29 @@ async def test_a_secret_opens_its_session(server: EngineServer, how: str) -> Non
         options["subprotocols"] = ["realtime", f"openai-insecure-api-key.{value}"]
     else:
         path += f"?api-key={value}"
-    async with connect(server, path, **options) as client:
+    async with connect(engine, path, **options) as client:
         created = client.events[0]["session"]
         assert (created["model"], created["instructions"]) == ("of-the-secret", "Be kind.")
         assert created["expires_at"] > time.time()
 
 
-async def test_a_transcription_secret_opens_no_conversation(server: EngineServer) -> None:
+async def test_a_transcription_secret_opens_no_conversation(engine: EngineServer) -> None:
     session = {"type": "transcription", "audio": {"input": {"turn_detection": None}}}
     value = ClientSecrets(settings.VOICE.data_dir).create(session, int(time.time()) + 60, time.time())
     headers = {"Authorization": f"Bearer {value}"}
     path = "/openai/v1/realtime?model=x&intent=conversation"
-    async with connect(server, path, additional_headers=headers) as client:
+    async with connect(engine, path, additional_headers=headers) as client:
         created = client.events[0]["session"]
         assert created["type"] == "transcription"
         assert created["audio"]["input"]["turn_detection"] is None
 
 
 @pytest.mark.parametrize("age_s", [0, 1, 1000])
-async def test_a_secret_that_is_too_old_opens_nothing(server: EngineServer, age_s: int) -> None:
+async def test_a_secret_that_is_too_old_opens_nothing(engine: EngineServer, age_s: int) -> None:
     now = int(time.time())
     value = ClientSecrets(settings.VOICE.data_dir).create({"type": "realtime"}, now - age_s, now - age_s - 1)
     with pytest.raises(websockets.InvalidStatus) as caught:
-        async with connect(server, additional_headers={"Authorization": f"Bearer {value}"}):
+        async with connect(engine, additional_headers={"Authorization": f"Bearer {value}"}):
             pass
     assert caught.value.response.status_code == 401
 
@@ -132,7 +125,7 @@ def test_old_secrets_leave_the_folder_and_no_secret_stands_in_it(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("kind", "field"), [("sessions", "voice"), ("transcription_sessions", "")])
-async def test_the_previews_addresses_speak_the_preview(server: EngineServer, kind: str, field: str) -> None:
+async def test_the_previews_addresses_speak_the_preview(engine: EngineServer, kind: str, field: str) -> None:
     body = {"input_audio_format": "g711_ulaw", **({"model": "m", field: "marin"} if field else {})}
     status, made = await sync_to_async(ask)(body, f"/openai/realtime/{kind}?api-version=2025-04-01-preview")
     assert status == 200, made
@@ -140,7 +133,7 @@ async def test_the_previews_addresses_speak_the_preview(server: EngineServer, ki
     assert made["client_secret"]["expires_at"] <= time.time() + 60
     path = "/openai/realtime?api-version=2025-04-01-preview"
     headers = {"Authorization": f"Bearer {made['client_secret']['value']}"}
-    async with connect(server, path, additional_headers=headers) as client:
+    async with connect(engine, path, additional_headers=headers) as client:
         first = client.events[0]
         assert first["type"] == ("session.created" if field else "transcription_session.created")
         assert first["session"]["input_audio_format"] == "g711_ulaw"

@@ -1,8 +1,5 @@
 """A conversation that goes on in a new session: with another assistant, another voice, or another day."""
 
-# The fixtures are those of the other tests of the page's socket.
-# ruff: noqa: F811
-
 from __future__ import annotations
 
 from typing import Any
@@ -11,8 +8,8 @@ from uuid import UUID, uuid4
 import pytest
 from django.contrib.auth import get_user_model
 
+from tests.page import Page, Talk, answer, rows, scope_of
 from tests.scripted import Service
-from tests.test_relay import Page, Talk, answer, drained, rows, scope_of, signed_in, talking  # noqa: F401
 from voiceapp.records import store
 from voiceapp.records.entries import ItemRecord
 from voiceapp.records.models import Assistant, Session

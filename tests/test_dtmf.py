@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import soxr
 from numpy.typing import NDArray
 
+from tests.dtmf_tones import KEYS, RATE, press
 from tests.engine_parts import RECORDINGS, in_format, kinds, loaded, quiet, recording
-from tests.engine_server import GA, PREVIEW, EngineServer, connect, engine_server
+from tests.engine_server import GA, PREVIEW, EngineServer, connect
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.dtmf import RATE_HZ, KeyDetector
 from voiceapp.engine.listen import Ear
-
-KEYS = "123A456B789C*0#D"
-RATE = 48_000
-
-
-def press(key: str, ms: int, *, db: float = -12, twist_db: float = 0, shift: float = 0) -> NDArray[np.int16]:
-    """Return a key's tones; ``shift`` is how much too high they are, as a share."""
-    row, column = divmod(KEYS.index(key), 4)
-    times = np.arange(RATE * ms // 1000) / RATE
-    low = np.sin(2 * np.pi * (697, 770, 852, 941)[row] * (1 + shift) * times)
-    high = np.sin(2 * np.pi * (1209, 1336, 1477, 1633)[column] * (1 + shift) * times) * 10 ** (twist_db / 20)
-    return ((low + high) * 16_383 * 10 ** (db / 20)).astype(np.int16)
 
 
 def dial(keys: str, ms: int = 80, pause_ms: int = 60) -> NDArray[np.int16]:
@@ -108,17 +96,10 @@ def test_samples_may_come_one_by_one() -> None:
 # -- over the wire --------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[EngineServer]:
-    loaded()
-    with engine_server() as running:
-        yield running
-
-
 @pytest.mark.parametrize("dialect", ["ga", "preview", "contract"])
-async def test_each_dialect_tells_of_keys_in_its_own_way(server: EngineServer, dialect: str) -> None:
+async def test_each_dialect_tells_of_keys_in_its_own_way(engine: EngineServer, dialect: str) -> None:
     law = AudioFormat.PCMU
-    async with connect(server, GA if dialect == "ga" else f"{PREVIEW}&dialect={dialect}") as client:
+    async with connect(engine, GA if dialect == "ga" else f"{PREVIEW}&dialect={dialect}") as client:
         if dialect == "ga":
             await client.update(audio={"input": {"format": law.to_ga()}})
         else:

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import websockets
 
-from tests.engine_parts import kinds, loaded, quiet, recording
-from tests.engine_server import GA, PREVIEW, TIMEOUT_S, EngineServer, RealtimeClient, connect, engine_server
+from tests.engine_parts import kinds, quiet, recording
+from tests.engine_server import GA, PREVIEW, TIMEOUT_S, TRANSCRIPTION, EngineServer, RealtimeClient, connect
 from voiceapp.engine.faults import FaultScript, FaultScriptError, ReplyFault
 
 TEXT = {"output_modalities": ["text"]}
-TRANSCRIPTION = "conversation.item.input_audio_transcription"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[EngineServer]:
-    loaded()
-    with engine_server() as running:
-        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -53,24 +44,24 @@ def test_a_script_that_says_nothing_is_refused(text: str) -> None:
         FaultScript.parse(text)
 
 
-async def test_faults_are_ordered_only_where_they_are_allowed(server: EngineServer, settings: Any) -> None:
+async def test_faults_are_ordered_only_where_they_are_allowed(engine: EngineServer, settings: Any) -> None:
     for allowed, text in (("", "stall@1"), ("0", "stall@1"), ("1", "rain@1")):
         settings.VOICE = dataclasses.replace(settings.VOICE, engine_faults=allowed)
         with pytest.raises(websockets.InvalidStatus) as caught:
-            async with connect(server, f"{GA}&faults={text}"):
+            async with connect(engine, f"{GA}&faults={text}"):
                 pass
         assert caught.value.response.status_code == 400
 
 
-async def test_the_setting_may_order_faults_for_every_session(server: EngineServer, settings: Any) -> None:
+async def test_the_setting_may_order_faults_for_every_session(engine: EngineServer, settings: Any) -> None:
     settings.VOICE = dataclasses.replace(settings.VOICE, engine_faults="rate_limit@1")
     for path, status in ((GA, "failed"), (f"{GA}&faults=rate_limit@2", "completed")):
-        async with connect(server, path) as client:
+        async with connect(engine, path) as client:
             assert (await answer(client))["status"] == status
 
 
-async def test_a_rate_limit_fails_the_response_that_it_names(server: EngineServer) -> None:
-    async with connect(server, f"{GA}&faults=rate_limit@2") as client:
+async def test_a_rate_limit_fails_the_response_that_it_names(engine: EngineServer) -> None:
+    async with connect(engine, f"{GA}&faults=rate_limit@2") as client:
         assert (await answer(client))["status"] == "completed"
         failed = await answer(client)
         assert failed["status"] == "failed"
@@ -81,8 +72,8 @@ async def test_a_rate_limit_fails_the_response_that_it_names(server: EngineServe
 
 
 @pytest.mark.parametrize("modality", ["text", "audio"])
-async def test_filtered_content_ends_an_answer_in_the_middle(server: EngineServer, modality: str) -> None:
-    async with connect(server, f"{GA}&faults=content_filter@1") as client:
+async def test_filtered_content_ends_an_answer_in_the_middle(engine: EngineServer, modality: str) -> None:
+    async with connect(engine, f"{GA}&faults=content_filter@1") as client:
         await client.say("Tell me a story")
         await client.send("response.create", response={"output_modalities": [modality]})
         response = (await client.until("response.done"))["response"]
@@ -90,8 +81,8 @@ async def test_filtered_content_ends_an_answer_in_the_middle(server: EngineServe
         assert response["output"][0]["status"] == "incomplete"
 
 
-async def test_a_stalled_answer_goes_silent_until_it_is_cancelled(server: EngineServer) -> None:
-    async with connect(server, f"{GA}&faults=stall@1") as client:
+async def test_a_stalled_answer_goes_silent_until_it_is_cancelled(engine: EngineServer) -> None:
+    async with connect(engine, f"{GA}&faults=stall@1") as client:
         await client.say("Tell me a story")
         await client.send("response.create", response=TEXT)
         await client.until("response.output_text.delta")
@@ -104,8 +95,8 @@ async def test_a_stalled_answer_goes_silent_until_it_is_cancelled(server: Engine
 
 
 @pytest.mark.parametrize("faults", ["drop@1", "drop_after@6"])
-async def test_a_dropped_connection_ends_without_a_word(server: EngineServer, faults: str) -> None:
-    async with connect(server, f"{GA}&faults={faults}") as client:
+async def test_a_dropped_connection_ends_without_a_word(engine: EngineServer, faults: str) -> None:
+    async with connect(engine, f"{GA}&faults={faults}") as client:
         with pytest.raises(websockets.ConnectionClosedError) as caught:
             await answer(client)
         assert caught.value.rcvd is None
@@ -114,8 +105,8 @@ async def test_a_dropped_connection_ends_without_a_word(server: EngineServer, fa
             assert len(client.events) == 6
 
 
-async def test_a_short_life_is_announced_and_ends_with_the_services_code(server: EngineServer) -> None:
-    async with connect(server, f"{GA}&faults=expire@1") as client:
+async def test_a_short_life_is_announced_and_ends_with_the_services_code(engine: EngineServer) -> None:
+    async with connect(engine, f"{GA}&faults=expire@1") as client:
         with pytest.raises(websockets.ConnectionClosed) as caught:
             async with asyncio.timeout(TIMEOUT_S):
                 while True:
@@ -125,8 +116,8 @@ async def test_a_short_life_is_announced_and_ends_with_the_services_code(server:
         assert caught.value.rcvd.code == 1001
 
 
-async def test_words_are_lost_and_the_next_are_not(server: EngineServer) -> None:
-    async with connect(server, f"{GA}&faults=fail_transcription@1") as client:
+async def test_words_are_lost_and_the_next_are_not(engine: EngineServer) -> None:
+    async with connect(engine, f"{GA}&faults=fail_transcription@1") as client:
         detection = {"type": "server_vad", "create_response": False}
         await client.update(audio={"input": {"transcription": {}, "turn_detection": detection}})
         for _ in range(2):
@@ -139,9 +130,9 @@ async def test_words_are_lost_and_the_next_are_not(server: EngineServer) -> None
 
 @pytest.mark.parametrize("path", [GA, PREVIEW, f"{PREVIEW}&dialect=contract"])
 async def test_rate_limits_follow_a_response_only_where_they_are_ordered(
-    server: EngineServer, path: str
+    engine: EngineServer, path: str
 ) -> None:
-    async with connect(server, f"{path}&faults=rate_limits") as client:
+    async with connect(engine, f"{path}&faults=rate_limits") as client:
         await client.say("Add 2 and 3")
         await client.send("response.create")
         told = await client.until("rate_limits.updated")
@@ -149,7 +140,7 @@ async def test_rate_limits_follow_a_response_only_where_they_are_ordered(
         assert [limit["name"] for limit in told["rate_limits"]] == ["requests", "tokens"]
         used = client.events[-2]["response"]["usage"]["total_tokens"]
         assert told["rate_limits"][1]["limit"] - told["rate_limits"][1]["remaining"] == used
-    async with connect(server, path) as client:
+    async with connect(engine, path) as client:
         await client.say("Add 2 and 3")
         await client.send("response.create")
         await client.until("response.done")

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
 import pytest
 
 from tests.contracts import Realtime
-from tests.engine_parts import Client, error_of, kinds, loaded, quiet, recording, word_errors, words_of
-from tests.engine_server import GA, PREVIEW, EngineServer, connect, engine_server
+from tests.engine_parts import Client, error_of, kinds, quiet, recording, word_errors, words_of
+from tests.engine_server import GA, PREVIEW, TRANSCRIPTION, EngineServer, connect
 from voiceapp.engine.actions import Listen, StartReply
 from voiceapp.engine.listen import SEGMENT_MS
 from voiceapp.engine.transcripts import Segment
 from voiceapp.protocol.dialects import Dialect, Half, from_ga
 
-TRANSCRIPTION = "conversation.item.input_audio_transcription"
 GA_INTENT = "/openai/v1/realtime?intent=transcription"
 PREVIEW_INTENT = "/openai/realtime?api-version=2025-04-01-preview&intent=transcription"
 
@@ -136,16 +134,9 @@ def test_the_previews_update_is_refused_in_a_conversation(fixed: bool) -> None:
 # -- real sessions --------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[EngineServer]:
-    loaded()
-    with engine_server() as running:
-        yield running
-
-
 @pytest.mark.parametrize("path", [GA_INTENT, GA])
-async def test_a_ga_session_writes_down_two_turns(server: EngineServer, path: str) -> None:
-    async with connect(server, path) as client:
+async def test_a_ga_session_writes_down_two_turns(engine: EngineServer, path: str) -> None:
+    async with connect(engine, path) as client:
         first = client.events[0]
         assert first["type"] == "session.created"
         assert first["session"]["type"] == ("transcription" if path == GA_INTENT else "realtime")
@@ -169,8 +160,8 @@ async def test_a_ga_session_writes_down_two_turns(server: EngineServer, path: st
         assert not [kind for kind in kinds(client.events) if kind.startswith("response.")]
 
 
-async def test_long_speech_comes_in_several_segments_in_order(server: EngineServer) -> None:
-    async with connect(server, GA_INTENT) as client:
+async def test_long_speech_comes_in_several_segments_in_order(engine: EngineServer) -> None:
+    async with connect(engine, GA_INTENT) as client:
         await client.send(
             "session.update", session={"type": "transcription", "audio": {"input": {"turn_detection": None}}}
         )
@@ -189,8 +180,8 @@ async def test_long_speech_comes_in_several_segments_in_order(server: EngineServ
 
 
 @pytest.mark.parametrize("dialect", ["preview", "contract"])
-async def test_the_preview_has_events_of_its_own(server: EngineServer, dialect: str) -> None:
-    async with connect(server, f"{PREVIEW_INTENT}&dialect={dialect}") as client:
+async def test_the_preview_has_events_of_its_own(engine: EngineServer, dialect: str) -> None:
+    async with connect(engine, f"{PREVIEW_INTENT}&dialect={dialect}") as client:
         first = client.events[0]
         preview = dialect == "preview"
         assert first["type"] == ("transcription_session.created" if preview else "session.created")
@@ -230,7 +221,7 @@ def test_the_contract_file_describes_what_comes(transcription: dict[str, str] | 
             jsonschema.validate(fields, contract.schema(fields["type"]))
 
 
-async def test_a_preview_conversation_refuses_to_become_one(server: EngineServer) -> None:
-    async with connect(server, PREVIEW) as client:
+async def test_a_preview_conversation_refuses_to_become_one(engine: EngineServer) -> None:
+    async with connect(engine, PREVIEW) as client:
         await client.send("transcription_session.update", session={"input_audio_format": "pcm16"})
         assert "to a realtime session is not allowed" in (await client.until("error"))["error"]["message"]

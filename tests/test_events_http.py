@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,32 +13,33 @@ from typing import Any
 import httpx
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 from httpx_sse import aconnect_sse
 
 from tests.chat_server import chat_server, sse, text
 from tests.contracts import FOLDER, load
-from tests.engine_server import EngineServer
 from tests.nnrp_parts import (
+    TEXT,
     TOKEN,
+    TOOLS,
+    USAGE,
     Door,
+    Endless,
     Object,
     Scripted,
     check_events,
     check_recipe,
     envelope_of,
     remote,
+    request,
     serving,
+    steady,
 )
-from tests.test_nnrp import TEXT, TOOLS, USAGE, Endless, request, steady
 from voiceapp import http_exchange
-from voiceapp.asgi import application
 from voiceapp.errors import TextEngineError
 from voiceapp.nnrp import events_http, work
 from voiceapp.nnrp.events_http import EventsApp
 from voiceapp.nnrp.profile import MAX_REQUEST_BYTES
 from voiceapp.records.models import TokenUsage
-from voiceapp.records.tokens import forget_known, make_token
 
 RECIPES = sorted(path.name for path in Path(FOLDER, "nnrp").glob("chat-*.json"))
 PATH = events_http.PATH
@@ -322,19 +323,6 @@ async def test_every_operation_has_its_end_when_the_server_stops(
 
 
 # -- the whole product ------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with EngineServer(application) as running:
-        yield running.address
-
-
-@pytest.fixture
-def token(user: User) -> Iterator[str]:
-    forget_known()
-    yield make_token(user, "tests")[1]
-    forget_known()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,8 +1,5 @@
 """The channel layer fails: nobody answers, and whoever talks goes on."""
 
-# The fixtures are those of the other tests of the page's socket.
-# ruff: noqa: F811
-
 from __future__ import annotations
 
 import asyncio
@@ -15,7 +12,7 @@ from uuid import uuid4
 import pytest
 from channels.layers import get_channel_layer
 
-from tests.test_relay import Talk, drained, signed_in, talking  # noqa: F401
+from tests.page import Talk
 from voiceapp.relay import handover as module
 from voiceapp.relay.ending import Ending
 from voiceapp.relay.handover import handover

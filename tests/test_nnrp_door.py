@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from io import StringIO
@@ -14,12 +13,10 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from tests.chat_server import chat_server, chunk, sse
+from tests.chat_server import calls, chat_server, chunk, ending, fragment, sse
 from tests.contracts import FOLDER, load
-from tests.engine_server import EngineServer
 from tests.nnrp_parts import (
     Object,
     check_events,
@@ -29,13 +26,11 @@ from tests.nnrp_parts import (
     native_events,
     native_submit,
 )
-from tests.test_tool_calls import calls, ending, fragment
-from voiceapp.asgi import application
 from voiceapp.errors import RemoteProtocolError, UpstreamRefused
 from voiceapp.nnrp.backing import FAILING_MODEL
 from voiceapp.nnrp.client import connect
 from voiceapp.records.models import ApiToken, TokenUsage
-from voiceapp.records.tokens import forget_known, make_token
+from voiceapp.records.tokens import forget_known
 from voiceapp.text import providers
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,19 +39,6 @@ RECIPES = sorted(path.name for path in Path(FOLDER, "nnrp").glob("chat-*.json"))
 USAGE = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
 ENVELOPE: Object = {"schema_version": "openai-compatible/1", "operation": "chat.completions.create"}
 ASKED: dict[str, Any] = {"model": "default", "messages": [{"role": "user", "content": "Add 2 and 3"}]}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with EngineServer(application) as running:
-        yield running.address
-
-
-@pytest.fixture
-def token(user: User) -> Iterator[str]:
-    forget_known()
-    yield make_token(user, "tests")[1]
-    forget_known()
 
 
 async def test_the_brain_answers_and_the_token_pays(server: str, token: str) -> None:

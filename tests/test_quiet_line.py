@@ -1,19 +1,15 @@
 """A quiet line to the service lives through a proxy that closes idle ones."""
 
-# The fixtures are those of the other tests of the page's socket.
-# ruff: noqa: F811
-
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.page import Page, call_service
 from tests.proxy import proxy
 from tests.scripted import service
-from tests.test_relay import Page, drained, signed_in  # noqa: F401
 from voiceapp.relay import upstream as upstream_module
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,19 +32,12 @@ async def test_a_quiet_line_to_the_service_stays_open(
     """
     for name in ("PING_AFTER_S", "PING_REPLY_S"):
         monkeypatch.setattr(upstream_module, name, 1 / 3 if pings else 30.0)
-    settings.ALLOWED_HOSTS = ["testserver"]
     async with service() as upstream:
         address = urlsplit(upstream.url)
         assert address.hostname
         assert address.port
         async with proxy(address.hostname, address.port, idle_s=1.0) as between:
-            settings.VOICE = replace(
-                settings.VOICE,
-                azure_endpoint=f"ws://127.0.0.1:{between.port}",
-                azure_api_key="key",
-                azure_deployment="dep",
-                data_dir=tmp_path,
-            )
+            call_service(settings, upstream, tmp_path, azure_endpoint=f"ws://127.0.0.1:{between.port}")
             page = Page(signed_in)
             await page.connect()
             await page.until("session.ready")
@@ -65,15 +54,8 @@ async def test_a_quiet_line_to_the_service_stays_open(
 async def test_limits_are_told_as_the_service_tells_them(
     settings: Any, signed_in: dict[str, Any], tmp_path: Any
 ) -> None:
-    settings.ALLOWED_HOSTS = ["testserver"]
     async with service() as upstream:
-        settings.VOICE = replace(
-            settings.VOICE,
-            azure_endpoint=upstream.url,
-            azure_api_key="key",
-            azure_deployment="dep",
-            data_dir=tmp_path,
-        )
+        call_service(settings, upstream, tmp_path)
         page = Page(signed_in)
         await page.connect()
         await page.until("session.ready")

@@ -16,28 +16,13 @@ from openai.types.beta.realtime import ConversationItemCreateEvent as BetaItemCr
 from openai.types.realtime import ConversationItemCreateEvent as ItemCreate
 
 from tests.contracts import Realtime
-from tests.test_relay import (
-    FORTY,
-    MS,
-    Page,
-    Talk,
-    answer,
-    call,
-    drained,
-    handy,
-    rows,
-    signed_in,
-    talking,
-    toolbox,
-)
+from tests.page import FORTY, MS, Page, Talk, answer, call, rows
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.conversation import items as items_module
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records import store
 from voiceapp.records.models import Assistant, Response, Session
-
-__all__ = ["drained", "handy", "signed_in", "talking", "toolbox"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 
 from tests.contracts import ToolCalls
+from tests.page import Page, Talk, answer, calls_made
 from tests.scripted import Service
-from tests.test_relay import Page, Talk, answer, calls_made, drained, signed_in, talking
 from voiceapp.errors import RemoteProtocolError
 from voiceapp.protocol import tool_calls
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.protocol.tool_calls import ToolCallOrder
 from voiceapp.records.models import Assistant
-
-__all__ = ["drained", "signed_in", "talking"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,13 +7,11 @@ import json
 
 import pytest
 
+from tests.page import Page, Talk, call, calls_made
 from tests.scripted import Service
-from tests.test_relay import Page, Talk, call, calls_made, drained, signed_in, talking
 from voiceapp.records.models import Assistant
 from voiceapp.relay.tool_runs import Progress
 from voiceapp.tools.registry import Registry, ToolContext
-
-__all__ = ["drained", "signed_in", "talking"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,11 +10,9 @@ import pytest
 
 from tests.engine_parts import loaded, quiet, recording
 from tests.engine_server import engine_server
+from tests.page import Page, call_service
 from tests.scripted import service
-from tests.test_relay import Page, drained, scope_of, signed_in
 from voiceapp.protocol.dialects import Dialect
-
-__all__ = ["drained", "scope_of", "signed_in"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,15 +38,7 @@ async def through_a_service(
     dialect: Dialect, page: Page, settings: Any, folder: Any
 ) -> list[tuple[str, ...]]:
     async with service(dialect) as upstream:
-        settings.VOICE = replace(
-            settings.VOICE,
-            azure_endpoint=upstream.url,
-            azure_api_key="key",
-            azure_deployment="dep",
-            azure_api_version="" if dialect is Dialect.GA else "2025-04-01-preview",
-            azure_transcription_deployment="my-transcriber",
-            data_dir=folder,
-        )
+        call_service(settings, upstream, folder)
         await page.connect()
         await page.until("session.ready")
         await upstream.user_turn("hello can you hear me clearly")

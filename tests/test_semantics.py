@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.dtmf_tones import RATE, press
 from tests.engine_parts import in_format, loaded, quiet, recording
-from tests.engine_server import EngineServer, RealtimeClient, connect, engine_server
-from tests.test_dtmf import RATE, press
+from tests.engine_server import EngineServer, RealtimeClient, connect
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.listen import Ear
 from voiceapp.engine.pool import Priority
@@ -105,13 +104,6 @@ def test_what_the_voice_says_and_the_ear_hears_is_judged_rightly() -> None:
 # -- over the wire --------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[EngineServer]:
-    loaded()
-    with engine_server() as running:
-        yield running
-
-
 async def listen(client: RealtimeClient, eagerness: str, audio: bytes) -> None:
     detection: Any = {"type": "semantic_vad", "eagerness": eagerness, "create_response": False}
     await client.update(audio={"input": {"turn_detection": detection, "transcription": {}}})
@@ -120,10 +112,10 @@ async def listen(client: RealtimeClient, eagerness: str, audio: bytes) -> None:
 
 @pytest.mark.parametrize(("eagerness", "turns"), [("low", 1), ("medium", 1), ("auto", 1), ("high", 2)])
 async def test_a_pause_in_mid_sentence_divides_only_for_the_eager(
-    server: EngineServer, eagerness: str, turns: int
+    engine: EngineServer, eagerness: str, turns: int
 ) -> None:
     audio = quiet(300) + say("I want") + quiet(1500) + say("a ticket.") + quiet(9000)
-    async with connect(server) as client:
+    async with connect(engine) as client:
         await listen(client, eagerness, audio)
         for _ in range(turns):
             await client.until("conversation.item.input_audio_transcription.completed")
@@ -136,11 +128,11 @@ async def test_a_pause_in_mid_sentence_divides_only_for_the_eager(
 
 @pytest.mark.parametrize("name", ["joke", "thanks", "weather", "hello"])
 async def test_a_finished_question_is_answered_sooner_than_an_unfinished_one(
-    server: EngineServer, name: str
+    engine: EngineServer, name: str
 ) -> None:
     waits = []
     for audio in (recording(name), say("I want to")):
-        async with connect(server) as client:
+        async with connect(engine) as client:
             await listen(client, "medium", quiet(300) + audio + quiet(5000))
             stopped = await client.until("input_audio_buffer.speech_stopped")
             waits.append(stopped["audio_end_ms"] - 300 - len(audio) / 48)
@@ -150,7 +142,7 @@ async def test_a_finished_question_is_answered_sooner_than_an_unfinished_one(
     assert unfinished > 3000
 
 
-async def test_a_speech_with_pauses_is_divided_at_its_sentences(server: EngineServer) -> None:
+async def test_a_speech_with_pauses_is_divided_at_its_sentences(engine: EngineServer) -> None:
     # A key at the end tells when everything was heard.
     end = in_format(press("#", 100), RATE, AudioFormat.PCM16) + quiet(100)
     turns = {}
@@ -159,7 +151,7 @@ async def test_a_speech_with_pauses_is_divided_at_its_sentences(server: EngineSe
         {"type": "semantic_vad", "eagerness": "medium"},
         {"type": "semantic_vad", "eagerness": "low"},
     ):
-        async with connect(server) as client:
+        async with connect(engine) as client:
             await client.update(audio={"input": {"turn_detection": {**detection, "create_response": False}}})
             await client.speak(recording("jfk") + quiet(8500) + end)
             await client.until("input_audio_buffer.dtmf_event_received")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.engine_parts import Client, error_of, kinds, loaded
-from tests.engine_server import EngineServer, connect, engine_server
-from tests.test_engine_session import speaking_client
+from tests.engine_parts import Client, error_of, kinds, speaking_client
+from tests.engine_server import EngineServer, connect
 from voiceapp.text.provider import Tool
 from voiceapp.text.several_calls import match_several
 
@@ -52,15 +50,8 @@ def test_a_sentence_asks_for_as_many_calls_as_it_names(text: str, calls: list[di
     assert [match.arguments for match in match_several(text, TOOLS, TODAY)] == calls
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[EngineServer]:
-    loaded()
-    with engine_server() as running:
-        yield running
-
-
-async def test_several_calls_of_one_response_have_places_and_ids_of_their_own(server: EngineServer) -> None:
-    async with connect(server) as client:
+async def test_several_calls_of_one_response_have_places_and_ids_of_their_own(engine: EngineServer) -> None:
+    async with connect(engine) as client:
         await client.update(tools=FUNCTIONS, output_modalities=["text"])
         await client.say("What is the weather in Paris and in Rome?")
         await client.send("response.create")
@@ -83,8 +74,8 @@ async def test_several_calls_of_one_response_have_places_and_ids_of_their_own(se
         assert "grey" in said
 
 
-async def test_a_client_can_want_one_call_at_a_time(server: EngineServer) -> None:
-    async with connect(server) as client:
+async def test_a_client_can_want_one_call_at_a_time(engine: EngineServer) -> None:
+    async with connect(engine) as client:
         await client.update(tools=FUNCTIONS, output_modalities=["text"])
         await client.say("What is the weather in Paris and in Rome?")
         await client.send("response.create", response={"parallel_tool_calls": False})
@@ -101,9 +92,9 @@ async def test_a_client_can_want_one_call_at_a_time(server: EngineServer) -> Non
     ],
 )
 async def test_the_choice_of_a_tool_is_obeyed(
-    server: EngineServer, choice: Any, names: list[str | None]
+    engine: EngineServer, choice: Any, names: list[str | None]
 ) -> None:
-    async with connect(server) as client:
+    async with connect(engine) as client:
         await client.update(tools=FUNCTIONS, output_modalities=["text"])
         await client.say("What is the weather in Paris?")
         await client.send("response.create", response={"tool_choice": choice})
@@ -111,8 +102,8 @@ async def test_the_choice_of_a_tool_is_obeyed(
         assert [item.get("name") for item in output] == names
 
 
-async def test_responses_run_side_by_side_and_each_is_cancelled_by_its_id(server: EngineServer) -> None:
-    async with connect(server) as client:
+async def test_responses_run_side_by_side_and_each_is_cancelled_by_its_id(engine: EngineServer) -> None:
+    async with connect(engine) as client:
         await client.say("Tell me a story")
         await client.send("response.create")
         await client.until("response.output_audio.delta")

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import soundfile
 
+from tests.page import call
 from tests.scripted import Service, service
 from tests.servers import REDIS, RealPage, Server, fetched, real_page, redis_server, signed_in
-from tests.test_relay import call
 
 pytestmark = [
     pytest.mark.slow,

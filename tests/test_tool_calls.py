@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.chat_server import chunk, text
+from tests.chat_server import calls, chunk, ending, fragment, text
 from tests.contracts import ToolCalls
 from voiceapp.errors import LocalProtocolError, RemoteProtocolError
 from voiceapp.protocol import tool_calls
@@ -143,24 +143,6 @@ def test_a_reply_has_a_largest_number_of_calls() -> None:
 
 
 # -- chunks -------------------------------------------------------------------------------------------------
-
-
-def calls(*fragments: dict[str, Any], **choice: Any) -> dict[str, Any]:
-    return chunk({"index": 0, "delta": {"tool_calls": list(fragments)}, "finish_reason": None, **choice})
-
-
-def fragment(index: int | None = None, **fields: Any) -> dict[str, Any]:
-    """A piece of a call; ``name`` and ``arguments`` go where a chunk has them."""
-    function = {name: fields.pop(name) for name in ("name", "arguments") if name in fields}
-    return {
-        **({} if index is None else {"index": index}),
-        **fields,
-        **({"function": function} if function else {}),
-    }
-
-
-def ending(reason: str = "tool_calls") -> dict[str, Any]:
-    return chunk({"index": 0, "delta": {}, "finish_reason": reason})
 
 
 def run(*chunks: dict[str, Any]) -> tuple[list[AnyToolCallEvent], ToolCallAssembler]:
@@ -383,10 +365,3 @@ def test_calls_and_arguments_have_a_bound() -> None:
         with pytest.raises(RemoteProtocolError) as caught:
             assembler.feed(calls(fragment(0, arguments=half)))
         assert caught.value.code == "tool_call_too_large"
-
-
-def test_chunks_can_be_left_out() -> None:
-    assembler = ToolCallAssembler("r", with_chunks=False)
-    events = assembler.feed(calls(fragment(0, id="a", name="f", arguments="{}"))) + assembler.finish()
-    assert len(events) == 3
-    assert all(event.openai_chunk is msgspec.UNSET for event in events)

@@ -334,8 +334,9 @@ def _read(setting: Setting, environ: Mapping[str, str]) -> Any:
 
 
 class Thinking(Enum):
-    """Who thinks for the embedded engine."""
+    """Who thinks for the embedded engine; ``AS_SET`` leaves it, and which service speaks, to the settings."""
 
+    AS_SET = ""
     EMBEDDED = "embedded"
     CHAT = "chat"
     MODEL_HOST = "model-host"
@@ -346,12 +347,12 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     ``turn_detection`` and ``transcription`` are the GA objects ``session.audio.input.turn_detection``
     and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions). ``voices`` are
-    offered on the page beside ``voice``. ``thinking`` is a ``Thinking``, or empty for what the settings say.
+    offered on the page beside ``voice``.
     """
 
     slug: str
     name: str
-    thinking: str = ""
+    thinking: Thinking = Thinking.AS_SET
     instructions: str = ""
     voice: str = ""
     voices: tuple[str, ...] = ()

@@ -108,20 +108,21 @@ class Items:
         self.by_id.pop(item_id, None)
         self.transcripts_due.pop(item_id, None)
 
-    def overdue(self, now: float) -> list[str]:
-        """Return the items whose transcript has not come in time."""
-        return [item_id for item_id, due in self.transcripts_due.items() if due <= now]
+    def tick(self, now: float) -> list[Action]:
+        """Give up the transcripts that have not come in time."""
+        return self._wordless([item_id for item_id, due in self.transcripts_due.items() if due <= now], now)
 
     def finish(self, now: float) -> list[Action]:
-        """The session ends: what is pending failed, what is growing is incomplete."""
-        actions: list[Action] = []
-        for item_id in list(self.transcripts_due):
-            actions += self.transcript(item_id, "", "failed", now)
-        return [*actions, *self.end_growing(now)]
-
-    def end_growing(self, now: float) -> list[Action]:
-        """Nothing more will come of items that are still being generated."""
+        """Nothing more comes from the service: what is pending failed, what is growing is incomplete."""
         growing = [item for item in self.by_id.values() if item.status == "in_progress"]
         for item in growing:
             item.status, item.ended_ms = "incomplete", int(now)
-        return [SaveItem(item) for item in growing]
+        saved = [SaveItem(item) for item in growing]
+        return [*self._wordless(list(self.transcripts_due), now), *saved]
+
+    def _wordless(self, item_ids: list[str], now: float) -> list[Action]:
+        actions: list[Action] = []
+        for item_id in item_ids:
+            actions += self.transcript(item_id, "", "failed", now)
+            actions.append(to_browser({"type": "caption.failed", "item_id": item_id}))
+        return actions

@@ -9,7 +9,7 @@ import msgspec
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig
-from voiceapp.conversation.actions import Action, KeptItem, SaveResponse, to_browser
+from voiceapp.conversation.actions import Action, FinishedResponse, KeptItem, to_browser
 from voiceapp.errors import AudioFormatError
 from voiceapp.protocol.events import Object
 
@@ -177,20 +177,25 @@ def _whole_pairs(creates: list[Object]) -> list[Object]:
     ]
 
 
-def kept_response(response: Object, latency_ms: int | None) -> SaveResponse:
-    """Return what is kept of a response that has ended."""
-    status, details = str(response.get("status", "")), response.get("status_details")
-    usage, metadata = response.get("usage"), response.get("metadata")
-    return SaveResponse(str(response.get("id", "")), status, details, usage, metadata, latency_ms)
+def finished_response(response: Object, latency_ms: int | None) -> FinishedResponse:
+    """Return what is kept of a response that is over; ``latency_ms``: how long the user waited for it."""
+    return FinishedResponse(
+        response_id=str(response.get("id", "")),
+        status=str(response.get("status", "")),
+        status_details=response.get("status_details"),
+        usage=response.get("usage"),
+        metadata=response.get("metadata"),
+        latency_ms=latency_ms,
+    )
 
 
-def lost_response(response_id: str, event_id: str) -> list[Action]:
+def lost_response(response_id: str, event_id: str, latency_ms: int | None) -> list[Action]:
     """Return the end of a response that a lost connection leaves behind."""
     details = {"type": "failed", "error": {"type": "server_error", "code": "upstream_lost"}}
     fields = {"id": response_id, "object": "realtime.response", "status": "failed", "output": []}
     response = {**fields, "status_details": details}
     done = {"type": "response.done", "event_id": event_id, "response": response}
-    return [to_browser(done), kept_response(response, None)]
+    return [to_browser(done), finished_response(response, latency_ms)]
 
 
 _INCOMPLETE = {

@@ -7,7 +7,7 @@ response is active, what was heard of each answer, and which of the service's er
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -29,6 +29,7 @@ from voiceapp.conversation.mcp_calls import McpEvent
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.conversation.sequencer import ResponseSequencer, is_out_of_band
 from voiceapp.conversation.speaker import Speaker
+from voiceapp.conversation.spoken_turn import SpokenTurn
 from voiceapp.mcp_servers import scrub
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, Object, UnknownEvent
@@ -50,7 +51,7 @@ class Conversation:
     ids: Iterator[str]
     transcription_model: str = ""
     tools: list[Object] = field(default_factory=list)
-    ask_first: Collection[str] = ()
+    ask_first: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     approval_ms: float = 60_000.0
     sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
 
@@ -60,8 +61,7 @@ class Conversation:
         self.typed, self.own = page_events.Typed(), OwnEvents(self.ids)
         self.calls = CallFlow(self.own, self.assistant.mcp_servers, self.approval_ms, self.ask_first)
         self.speaker = Speaker(self.items, self.own)
-        self.speech_stopped_ms: float | None = None
-        self.speaking = False
+        self.turn = SpokenTurn()
         self.latency_ms: dict[str, int] = {}
         self.restoring: set[str] = set()
         self.owes_response = False
@@ -85,9 +85,8 @@ class Conversation:
 
     def _audio(self, event: events.ResponseOutputAudioDelta, now: float) -> list[Action]:
         actions = self.speaker.play(event, self.agreement.output_format, now)
-        if self.speech_stopped_ms is not None and actions:
-            self.latency_ms[event.response_id] = int(now - self.speech_stopped_ms)
-            self.speech_stopped_ms = None
+        if actions and (waited_ms := self.turn.latency(now)) is not None:
+            self.latency_ms[event.response_id] = waited_ms
         return actions
 
     def _session_created(self, event: events.SessionCreated, text: str, now: float) -> list[Action]:
@@ -107,23 +106,26 @@ class Conversation:
             to_browser(session_config.without_instructions(codec.to_fields(event))),
             *(self.own.send(news, "configure") for news in self.agreement.news()),
             *self.calls.connected(now),
-            *self._ask_again(),
-            *self._follow_up(),
-            *self._release_held(now),
+            *self._catch_up(now),
         ]
 
-    def _release_held(self, now: float) -> list[Action]:
-        """Do what the page asked for while there was no service."""
-        held, self.held = self.held, []
-        return [action for event in held for action in self.receive_client(event, now)]
+    def _catch_up(self, now: float) -> list[Action]:
+        """Do what the page asked for while there was no service, then ask for what the lost one owed.
 
-    def _ask_again(self) -> list[Action]:
-        """Ask a new connection for the answer that the lost one still owed."""
-        if not self.owes_response:
-            return []
-        self.owes_response = False
+        One answer is enough, and it has to know what was typed meanwhile.
+        """
+        held, self.held = self.held, []
+        stopped = any(
+            isinstance(event, events.OutputAudioBufferClear | events.ResponseCancel) for event in held
+        )
+        owed, self.owes_response = self.owes_response and not stopped, False
+        actions = [action for event in held for action in self.receive_client(event, now)]
+        if not self.sequencer.idle:
+            return actions
+        if not owed:
+            return [*actions, *self._follow_up()]
         self.calls.response_began()
-        return self._ask()
+        return [*actions, *self._ask()]
 
     def _error(self, event: events.Error, text: str, now: float) -> list[Action]:
         code = event.error.get("code")
@@ -185,6 +187,7 @@ class Conversation:
 
     def _response_created(self, event: events.ResponseCreated, text: str, now: float) -> list[Action]:
         if not is_out_of_band(event.response):
+            self.turn.answered()
             # The outputs of earlier calls are in this response's context already.
             self.calls.response_began()
         return [*self._send(self.sequencer.created(event.response)), SendBrowser(text)]
@@ -216,7 +219,7 @@ class Conversation:
             self.calls.response_began()
         actions += [SendBrowser(text), *self._send(due)]
         latency_ms = self.latency_ms.pop(str(response.get("id", "")), None)
-        actions.append(session_config.kept_response(response, latency_ms))
+        actions.append(session_config.finished_response(response, latency_ms))
         if told := session_config.response_notice(response):
             actions.append(notice(*told))
         return [*actions, *self._follow_up()]
@@ -226,7 +229,7 @@ class Conversation:
     def _speech_started(
         self, event: events.InputAudioBufferSpeechStarted, text: str, now: float
     ) -> list[Action]:
-        self.speaking = True
+        self.turn.began()
         # One turn is spoken at a time; the item that it becomes is announced when it is over.
         self.items.speech_began = {event.item_id: now}
         interrupts = (self.agreement.turn_detection or {}).get("interrupt_response") is not False
@@ -240,8 +243,7 @@ class Conversation:
     def _speech_stopped(
         self, event: events.InputAudioBufferSpeechStopped, text: str, now: float
     ) -> list[Action]:
-        self.speech_stopped_ms = now
-        self.speaking = False
+        self.turn.stopped(now)
         return [SendBrowser(text)]
 
     # -- from the page ------------------------------------------------------------------------------
@@ -316,11 +318,8 @@ class Conversation:
 
     def tick(self, now: float) -> list[Action]:
         """Do what is due by now."""
-        actions = self.speaker.tick(now)
-        for item_id in self.items.overdue(now):
-            actions += self.items.transcript(item_id, "", "failed", now)
-            actions.append(to_browser({"type": "caption.failed", "item_id": item_id}))
-        return [*actions, *self.calls.tick(now), *self._follow_up()]
+        due = [*self.speaker.tick(now), *self.items.tick(now), *self.calls.tick(now)]
+        return [*due, *self._follow_up()]
 
     def finish(self, now: float) -> list[Action]:
         """The session ends: settle what is open, so that nothing said is lost."""
@@ -328,8 +327,8 @@ class Conversation:
 
     def quiet(self, now: float) -> bool:
         """Whether nothing is being said, thought, played or transcribed, so that a change goes unnoticed."""
-        busy = self.speaking or self.calls.pending or self.items.transcripts_due
-        return not busy and self.sequencer.idle and not self.speaker.playback.playing(now)
+        spoken = self.turn.open(now) or self.items.transcripts_due or self.speaker.playback.playing(now)
+        return not spoken and not self.calls.pending and self.sequencer.idle
 
     def disconnected(self, now: float) -> list[Action]:
         """The service's connection is gone; a new one starts from ``session.created`` with the history.
@@ -342,13 +341,14 @@ class Conversation:
         self.owes_response |= not self.sequencer.idle and not begun
         actions = [*self.speaker.complete_all(), *self.calls.lost(now)]
         if active is not None:
-            actions += session_config.lost_response(active, self.own.next_id())
+            latency_ms = self.latency_ms.pop(active, None)
+            actions += session_config.lost_response(active, self.own.next_id(), latency_ms)
         self.sequencer.reset()
         self.own.clear()
-        self.speaking = False
+        self.turn.lost()
         self.items.doubt.lost()
         self.agreement.lost()
-        return [*actions, *self.items.end_growing(now)]
+        return [*actions, *self.items.finish(now)]
 
     # -- small parts --------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send, refusal_
 from voiceapp.records import tokens
 from voiceapp.records.tokens import TokenHolder
 from voiceapp.text import providers, sse
-from voiceapp.text.chat_result import Collector
+from voiceapp.text.chat_result import Collector, Meter
 from voiceapp.text.completions import Completions
 
 Object = dict[str, Any]
@@ -124,7 +124,7 @@ async def _stream(
     try:
         first = await exchange.while_there(_first(chunks))
     except ClientGone:
-        await _charge(holder, completions, Collector(), body)
+        await _charge(holder, completions, Meter(), body)
         raise
     finally:
         if first is None:
@@ -155,22 +155,22 @@ async def _events(
     wanted: bool,
     holder: TokenHolder | None,
 ) -> AsyncGenerator[bytes]:
-    collector = Collector()
+    meter = Meter()
     async with aclosing(chunks):
         if completions.provider != "azure":
             yield sse.encode(sse.event(_FILTERED))
-        collector.feed(first)
+        meter.feed(first)
         yield sse.encode(sse.event(_shown(first, wanted)))
         try:
             async for chunk in chunks:
-                collector.feed(chunk)
+                meter.feed(chunk)
                 if chunk.get("choices") or wanted:
                     yield sse.encode(sse.event(_shown(chunk, wanted)))
         except TextEngineError as error:
             yield sse.encode(sse.event(_told(error)))
             return
         finally:
-            await _charge(holder, completions, collector, body)
+            await _charge(holder, completions, meter, body)
     yield sse.encode(sse.event("[DONE]"))
 
 
@@ -178,11 +178,9 @@ def _shown(chunk: Object, wanted: bool) -> Object:
     return chunk if wanted or "usage" not in chunk else {k: v for k, v in chunk.items() if k != "usage"}
 
 
-async def _charge(
-    holder: TokenHolder | None, completions: Completions, collector: Collector, body: Object
-) -> None:
+async def _charge(holder: TokenHolder | None, completions: Completions, meter: Meter, body: Object) -> None:
     if holder is not None:
-        tokens_in, tokens_out = collector.counted(body)
+        tokens_in, tokens_out = meter.counted(body)
         await tokens.charge(holder, provider=completions.provider, tokens_in=tokens_in, tokens_out=tokens_out)
 
 

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
-from voiceapp.http_tools import MOST_HTTP_TOOLS, MOST_SETS
+from voiceapp.http_tools import MAX_HTTP_TOOLS, MAX_SETS
 from voiceapp.records import (
     http_tool_admin,  # noqa: F401 - registers its page
     note_admin,  # noqa: F401 - registers its page
@@ -73,8 +73,8 @@ class _AssistantForm(_ModelForm):
         """Refuse more tools than a service takes."""
         chosen: QuerySet[HttpToolSet] = self.cleaned_data["http_tools"]
         count = sum(tools.count() for tools in chosen)
-        if len(chosen) > MOST_SETS or count > MOST_HTTP_TOOLS:
-            told = f"An assistant may have {MOST_SETS} of these, with {MOST_HTTP_TOOLS} operations in all"
+        if len(chosen) > MAX_SETS or count > MAX_HTTP_TOOLS:
+            told = f"An assistant may have {MAX_SETS} of these, with {MAX_HTTP_TOOLS} operations in all"
             raise forms.ValidationError(f"{told}: these have {count}.")
         return chosen
 

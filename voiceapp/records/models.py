@@ -149,7 +149,7 @@ class Assistant(models.Model):
         return AssistantConfig(
             slug=self.slug,
             name=self.name,
-            thinking=self.thinking,
+            thinking=Thinking(self.thinking),
             instructions=self.instructions,
             voice=self.voice,
             voices=tuple(self.voices or ()),

@@ -8,7 +8,7 @@ import msgspec
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from voiceapp.http_tools import MOST_OPERATIONS
+from voiceapp.http_tools import MAX_OPERATIONS
 from voiceapp.mcp_servers import read_servers
 from voiceapp.tools.registry import registry
 
@@ -112,5 +112,5 @@ def validate_operations(value: object) -> None:
     names = _converted(value, list[str])
     if len(set(names)) < len(names):
         raise ValidationError("Name each operation once.")
-    if len(names) > MOST_OPERATIONS or not all(name and name.isprintable() for name in names):
-        raise ValidationError(f"Name up to {MOST_OPERATIONS} operations.")
+    if len(names) > MAX_OPERATIONS or not all(name and name.isprintable() for name in names):
+        raise ValidationError(f"Name up to {MAX_OPERATIONS} operations.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode, urlsplit
 
 from voiceapp import entra
-from voiceapp.config import UpstreamKind, VoiceConfig
+from voiceapp.config import Thinking, UpstreamKind, VoiceConfig
 from voiceapp.errors import ConfigurationError, UpstreamRefused
 
 EMBEDDED_MODEL = "voiceapp-embedded"
@@ -57,10 +57,10 @@ def choose(config: VoiceConfig, own_address: tuple[str, int] | None) -> Target:
 
 
 def thinking(
-    config: VoiceConfig, own_address: tuple[str, int] | None, kind: str, *, user_id: int, thread_id: str
+    config: VoiceConfig, own_address: tuple[str, int] | None, kind: Thinking, *, user_id: int, thread_id: str
 ) -> Target:
     """Return the embedded engine with a certain ``Thinking``; a user's own model needs to know for whom."""
-    whose = {"thinking": kind, "user": str(user_id), "thread": thread_id}
+    whose = {"thinking": kind.value, "user": str(user_id), "thread": thread_id}
     return _embedded(config, own_address, whose)
 
 

@@ -16,7 +16,7 @@ from voiceapp.errors import VoiceAppError
 from voiceapp.records import store
 from voiceapp.records.models import Session
 from voiceapp.review.summary import summarise
-from voiceapp.review.transcript import Said, said_in
+from voiceapp.review.transcript import Spoken, said_in
 from voiceapp.signals import server_stopping, session_ended
 from voiceapp.text import providers
 
@@ -83,7 +83,7 @@ async def write_summary(session_id: UUID) -> bool:
     return bool(title or summary)
 
 
-def _said(session_id: UUID) -> list[Said]:
+def _said(session_id: UUID) -> list[Spoken]:
     close_old_connections()
     try:
         session = Session.objects.filter(id=session_id).first()

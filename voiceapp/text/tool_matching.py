@@ -90,9 +90,9 @@ _DESCRIPTION_WEIGHT: Final = 1.0
 _PARAMETER_WEIGHT: Final = 0.75
 # One word of a tool's name, or three of its description.
 _ENOUGH: Final = 3.0
-_LONGEST_READ: Final = 4_000
+_MAX_READ_CHARS: Final = 4_000
 """Characters of a tool's description, and of all that its parameters are described with, that are read."""
-_MOST_READ: Final = 64
+_MAX_READ: Final = 64
 """Parameters of a tool, inner ones included, that are looked for in a sentence."""
 
 _PLACE: Final = frozenset(
@@ -166,8 +166,8 @@ def match_tool(text: str, tools: tuple[Tool, ...], today: dt.date) -> Match | No
 
 def score_tool(text: str, tool: Tool) -> float:
     """Return how much of ``text`` speaks of ``tool``."""
-    said = _asked(text[:_LONGEST_READ])
-    properties = list(properties_of(tool.parameters).items())[:_MOST_READ]
+    said = _asked(text[:_MAX_READ_CHARS])
+    properties = list(properties_of(tool.parameters).items())[:_MAX_READ]
     described = " ".join(
         f"{name[:100]} {str(detail.get('description') or '')[:200]}" for name, detail in properties
     )
@@ -189,7 +189,7 @@ def _stems_of(text: str) -> frozenset[str]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    return _stems_of(text[:_LONGEST_READ])
+    return _stems_of(text[:_MAX_READ_CHARS])
 
 
 @lru_cache(maxsize=512)
@@ -217,7 +217,7 @@ class _Room:
     """How many parameters may still be looked for, one in another included."""
 
     def __init__(self) -> None:
-        self._left = _MOST_READ
+        self._left = _MAX_READ
 
     def take(self) -> bool:
         self._left -= 1
@@ -235,7 +235,7 @@ def fill_arguments(
     arguments: dict[str, Any] = {}
     wanted = frozenset(required)
     ordered = sorted(properties, key=lambda name: name not in wanted)
-    for name in ordered[:_MOST_READ]:
+    for name in ordered[:_MAX_READ]:
         detail = properties[name]
         value = reader.read(name, detail, alone=len(required) == 1 and name in wanted)
         if value is not None and fits(value, detail):

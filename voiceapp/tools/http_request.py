@@ -13,7 +13,7 @@ from voiceapp.errors import InvalidArguments
 from voiceapp.http_tools import IDEMPOTENCY_KEY, HttpArgument, HttpOperation, HttpToolSet
 from voiceapp.mcp_servers import HEADER_VALUE
 
-LONGEST_ADDRESS: Final = 8_000
+MAX_ADDRESS_CHARS: Final = 8_000
 """Servers refuse longer ones."""
 _SEPARATORS: Final = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 _ACCEPT: Final = "application/json, text/plain;q=0.9, text/*;q=0.8, */*;q=0.1"
@@ -98,8 +98,8 @@ def _address(base_url: str, template: str, path: dict[str, str], query: list[str
     if any(step in (".", "..") for step in filled.split("/")):
         raise InvalidArguments("A part of the address must not be . or ..")
     url = base_url.rstrip("/") + filled + ("?" + "&".join(query) if query else "")
-    if len(url) > LONGEST_ADDRESS:
-        raise InvalidArguments(f"The arguments make an address of more than {LONGEST_ADDRESS} characters.")
+    if len(url) > MAX_ADDRESS_CHARS:
+        raise InvalidArguments(f"The arguments make an address of more than {MAX_ADDRESS_CHARS} characters.")
     return url
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from voiceapp.errors import InvalidArguments, ToolFailed
-from voiceapp.mcp_servers import MOST_TOOLS, McpServer, scrub
+from voiceapp.mcp_servers import MAX_TOOLS, McpServer, scrub
 from voiceapp.protocol.events import Object
 from voiceapp.tools.mcp_asking import (
     CallMcpTool,
@@ -20,7 +20,7 @@ from voiceapp.tools.mcp_asking import (
     McpTool,
 )
 from voiceapp.tools.mcp_client import McpClient
-from voiceapp.tools.mcp_rules import LONGEST_NAME, allowed, free_name, needs_approval
+from voiceapp.tools.mcp_rules import MAX_NAME_CHARS, allowed, free_name, needs_approval
 from voiceapp.tools.registry import MAX_ARGUMENT_CHARS, MAX_DESCRIPTION_CHARS, as_text
 
 MIN_LABEL_CHARS = 8
@@ -67,11 +67,11 @@ class McpHost:
         entry = server.to_ga()
         found: list[HostedTool] = []
         for tool in listed.tools:
-            if len(self._taken) >= MOST_TOOLS:
+            if len(self._taken) >= MAX_TOOLS:
                 break
             if not allowed(entry.get("allowed_tools"), tool):
                 continue
-            label = server.server_label[: max(MIN_LABEL_CHARS, LONGEST_NAME - 1 - len(tool.name))]
+            label = server.server_label[: max(MIN_LABEL_CHARS, MAX_NAME_CHARS - 1 - len(tool.name))]
             name = free_name(f"{label}_{tool.name}", server.server_label, self._taken)
             self._taken.add(name)
             found.append(HostedTool(name, server, tool, needs_approval(entry["require_approval"], tool)))

@@ -8,18 +8,18 @@ from typing import Any, Final
 from voiceapp.protocol.events import Object
 from voiceapp.tools.mcp_asking import McpTool
 
-LONGEST_NAME: Final = 64
+MAX_NAME_CHARS: Final = 64
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def free_name(name: str, label: str, taken: set[str]) -> str:
     """Return a name that chat endpoints take for a function, and that no other tool has."""
-    plain = _NOT_IN_A_NAME.sub("_", name)[:LONGEST_NAME] or "tool"
+    plain = _NOT_IN_A_NAME.sub("_", name)[:MAX_NAME_CHARS] or "tool"
     if plain not in taken:
         return plain
     for number in range(len(taken) + 1):
         end = f"_{label}" if number == 0 else f"_{number}"
-        other = f"{plain[: LONGEST_NAME - len(end)]}{end}"[-LONGEST_NAME:]
+        other = f"{plain[: MAX_NAME_CHARS - len(end)]}{end}"[-MAX_NAME_CHARS:]
         if other not in taken:
             return other
     raise AssertionError("more names are taken than there are")
