@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from tests.engine_parts import in_format, loaded, quiet, recording, word_errors, words_of
-from tests.engine_server import EngineServer, RealtimeClient, connect, engine_server
-from tests.test_dtmf import RATE, press
+from tests.dtmf_tones import RATE, press
+from tests.engine_parts import in_format, quiet, recording, word_errors, words_of
+from tests.engine_server import EngineServer, RealtimeClient, connect
 from voiceapp.audio.formats import AudioFormat
 
 WINDOW_MS = 32
 """What speech is detected by, and so how exact a time is."""
 TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[EngineServer]:
-    loaded()
-    with engine_server() as running:
-        yield running
 
 
 async def one_turn(
@@ -41,16 +33,16 @@ async def one_turn(
     return started["audio_start_ms"], stopped["audio_end_ms"]
 
 
-async def turn_of(server: EngineServer, **detection: Any) -> tuple[int, int]:
-    async with connect(server) as client:
+async def turn_of(engine: EngineServer, **detection: Any) -> tuple[int, int]:
+    async with connect(engine) as client:
         return await one_turn(client, **detection)
 
 
 async def test_a_turn_ends_after_the_silence_and_begins_before_the_speech_that_were_asked_for(
-    server: EngineServer,
+    engine: EngineServer,
 ) -> None:
-    usual = await turn_of(server, silence_duration_ms=300, prefix_padding_ms=100)
-    longer = await turn_of(server, silence_duration_ms=1300, prefix_padding_ms=600)
+    usual = await turn_of(engine, silence_duration_ms=300, prefix_padding_ms=100)
+    longer = await turn_of(engine, silence_duration_ms=1300, prefix_padding_ms=600)
     assert longer[1] - usual[1] == pytest.approx(1000, abs=WINDOW_MS)
     assert usual[0] - longer[0] == pytest.approx(500, abs=WINDOW_MS)
     length_ms = len(recording("weather")) / 48
@@ -61,11 +53,11 @@ async def test_a_turn_ends_after_the_silence_and_begins_before_the_speech_that_w
 
 @pytest.mark.parametrize(("threshold", "turns"), [(0.5, 1), (1.0, 0)])
 async def test_the_threshold_decides_what_is_speech(
-    server: EngineServer, threshold: float, turns: int
+    engine: EngineServer, threshold: float, turns: int
 ) -> None:
     # A key at the end tells when everything was heard.
     end = in_format(press("#", 100), RATE, AudioFormat.PCM16) + quiet(100)
-    async with connect(server) as client:
+    async with connect(engine) as client:
         detection = {"type": "server_vad", "create_response": False, "threshold": threshold}
         await client.update(audio={"input": {"turn_detection": detection}})
         await client.speak(recording("weather") + quiet(1000) + end)
@@ -73,8 +65,8 @@ async def test_the_threshold_decides_what_is_speech(
         assert len(client.of("input_audio_buffer.speech_stopped")) == turns
 
 
-async def test_the_format_may_change_in_mid_session_and_the_clock_goes_on(server: EngineServer) -> None:
-    async with connect(server) as client:
+async def test_the_format_may_change_in_mid_session_and_the_clock_goes_on(engine: EngineServer) -> None:
+    async with connect(engine) as client:
         turns = []
         for audio_format in (AudioFormat.PCM16, AudioFormat.PCMU, AudioFormat.PCMA):
             turns.append(await one_turn(client, audio_format))

@@ -13,22 +13,9 @@ from django.db.backends.utils import CursorWrapper
 
 from tests.engine_parts import loaded, quiet, recording
 from tests.engine_server import connect, engine_server
-from tests.test_relay import (
-    Talk,
-    answer,
-    call,
-    calls_made,
-    drained,
-    handy,
-    rows,
-    signed_in,
-    talking,
-    toolbox,
-)
+from tests.page import Talk, answer, call, calls_made, rows
 from voiceapp.engine import models
 from voiceapp.relay import upstream as upstream_module
-
-__all__ = ["drained", "handy", "signed_in", "talking", "toolbox"]
 
 LONGEST_BEAT_S = 0.25
 

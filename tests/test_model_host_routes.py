@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,41 +19,17 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from tests.chat_server import chat_server, chunk, sse, text
-from tests.engine_server import EngineServer
-from tests.test_model_host import (
-    COMPLETED,
-    Host,
-    ask,
-    delta,
-    generate,
-    host,
-    page,
-    until,
-)
-from voiceapp.asgi import application
+from tests.hosts import COMPLETED, Host, delta, generate, host
+from tests.test_model_host import ask, page, until
 from voiceapp.nnrp import layouts, wire
 from voiceapp.nnrp.wire import MessageType
 from voiceapp.records.models import Assistant
-from voiceapp.records.tokens import forget_known, make_token
 from voiceapp.text import providers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ROOT = Path(__file__).resolve().parents[1]
 STOP = chunk({"index": 0, "delta": {}, "finish_reason": "stop"})
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with EngineServer(application) as running:
-        yield running.address
-
-
-@pytest.fixture
-def token(user: User) -> Iterator[str]:
-    forget_known()
-    yield make_token(user, "tests")[1]
-    forget_known()
 
 
 # -- one token, every door --------------------------------------------------------------------------------

@@ -126,12 +126,13 @@ async def test_the_published_bytes_open_a_session_and_run_an_operation() -> None
             assert kind == ERROR
 
 
-async def test_the_published_hello_is_answered() -> None:
+async def test_a_published_hello_that_asks_for_another_profile_is_refused_in_form() -> None:
     cases = load("nnrp/nnrp1-baseline-core.json")["cases"]
     [given] = [case for case in cases if case["id"] == "l0.control.client_hello.golden"]
     metadata = bytes.fromhex(next(iter(given["parameters"].values())))
     app = NnrpApp(Door(Scripted(hello)))
     async with serving(app) as url, websockets.connect(f"{url}?token={TOKEN}", compression=None) as socket:
-        await socket.send(packet(CLIENT_HELLO, metadata))
+        # It announces 96 bytes of credentials.
+        await socket.send(packet(CLIENT_HELLO, metadata, bytes(96)))
         kind, _, _, answered, _ = await received(socket)
-        assert (kind, len(answered)) == (SERVER_HELLO_ACK, 80)
+        assert (kind, len(answered)) == (ERROR, 32)

@@ -11,13 +11,11 @@ import pytest
 
 from tests.engine_parts import loaded
 from tests.engine_server import engine_server
+from tests.page import Page, call_service
 from tests.scripted import Service, service
-from tests.test_relay import Page, drained, signed_in
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import Assistant
 from voiceapp.tools.registry import Registry
-
-__all__ = ["drained", "signed_in"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -138,15 +136,7 @@ async def through_a_service(
     dialect: Dialect, user: dict[str, Any], settings: Any, folder: Any, sky: Sky
 ) -> list[dict[str, Any]]:
     async with service(dialect) as upstream:
-        settings.VOICE = replace(
-            settings.VOICE,
-            azure_endpoint=upstream.url,
-            azure_api_key="key",
-            azure_deployment="dep",
-            azure_api_version="" if dialect is Dialect.GA else "2025-04-01-preview",
-            azure_transcription_deployment="my-transcriber",
-            data_dir=folder,
-        )
+        call_service(settings, upstream, folder)
         page = await opened(user)
         begun = len(page.seen)
         playing = asyncio.create_task(play(upstream))
