@@ -7,6 +7,7 @@ from io import StringIO
 from typing import Any, Final
 
 from voiceapp.errors import TextEngineError
+from voiceapp.text.call_slots import CallSlots
 from voiceapp.text.provider import text_tokens, tokens_of
 
 Object = dict[str, Any]
@@ -93,7 +94,7 @@ class Collector(Meter):
         # By index: the call, and its arguments so far.
         self._calls: dict[int, Object] = {}
         self._arguments: dict[int, StringIO] = {}
-        self._current: dict[int, int] = {}
+        self._slots = CallSlots()
 
     @property
     def text(self) -> str:
@@ -139,21 +140,15 @@ class Collector(Meter):
         return [self._calls[index] for index in sorted(self._calls)]
 
     def _call(self, call: Mapping[str, Any], position: int) -> None:
-        index = call.get("index")
-        index = position if index is None else index
+        number = self._slots.of(call, position)
         function = call.get("function") or {}
-        current = self._calls.get(self._current.get(index, -1))
-        call_id = call.get("id")
-        if current is None or (function.get("name") and call_id and current["id"] not in ("", call_id)):
-            # Some local servers number every call 0; a new id with a name then is a new call.
-            ours = index if index not in self._calls else max(self._calls) + 1
-            empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-            self._current[index], self._calls[ours], self._arguments[ours] = ours, empty, StringIO()
-        index = self._current[index]
-        kept = self._calls[index]
-        kept["id"] = kept["id"] or call.get("id") or f"call_{index}"
-        kept["function"]["name"] = kept["function"]["name"] or function.get("name") or ""
-        self._arguments[index].write(function.get("arguments") or "")
+        if number not in self._calls:
+            empty = {"name": "", "arguments": ""}
+            self._calls[number] = {"id": self._slots.ids[number], "type": "function", "function": empty}
+            self._arguments[number] = StringIO()
+        kept = self._calls[number]["function"]
+        kept["name"] = kept["name"] or function.get("name") or ""
+        self._arguments[number].write(function.get("arguments") or "")
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int:
