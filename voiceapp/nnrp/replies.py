@@ -48,7 +48,7 @@ class Reply:
             if choice.delta is not None
             for event in self._texts(choice.delta, chunk)
         ]
-        events += self._tool_calls(self._assembler.feed(chunk))
+        events += self._tool_calls(self._assembler.feed(chunk, read))
         self._collector.feed(chunk)
         return events
 
