@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from django.dispatch import receiver
 
-from voiceapp.http_exchange import Receive, refuse_upgrade
-from voiceapp.http_exchange import Send as SendMessage
+from voiceapp.asgi_scope import Receive, refuse_upgrade
+from voiceapp.asgi_scope import Send as SendMessage
 from voiceapp.nnrp.backing import Backing, TokenBacking
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
 from voiceapp.nnrp.layouts import ErrorCode, WireError
