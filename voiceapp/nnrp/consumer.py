@@ -72,7 +72,7 @@ class NnrpApp:
         if holder is None:
             await _refuse(scope, send, 401, UNAUTHORIZED, "not_authorized")
             return
-        if self._stopping or len(self._connections) >= MAX_CONNECTIONS:
+        if self._stopping or self.connections >= MAX_CONNECTIONS:
             await _refuse(scope, send, 503, TOO_MANY, "too_many_connections")
             return
         if self._by_token[holder.token_id] >= MAX_TOKEN_CONNECTIONS:

@@ -25,7 +25,7 @@ class Reply:
     """
 
     def __init__(self, scope: str, *, with_usage: bool, with_chunks: bool = False) -> None:
-        self._collector = Collector()
+        self._collector = Collector(with_calls=False)
         self._with_usage = with_usage
         self._with_chunks = with_chunks
         self._assembler = ToolCallAssembler(scope)

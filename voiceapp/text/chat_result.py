@@ -84,10 +84,14 @@ class Meter:
 
 
 class Collector(Meter):
-    """Makes one ``chat.completion`` of the chunks, whatever a service leaves out."""
+    """Makes one ``chat.completion`` of the chunks, whatever a service leaves out.
 
-    def __init__(self) -> None:
+    ``with_calls`` is off where somebody else puts the tool calls together.
+    """
+
+    def __init__(self, *, with_calls: bool = True) -> None:
         super().__init__()
+        self._with_calls = with_calls
         # Buffers: a list of pieces takes twenty times their text, and adding to a text copies it each time.
         self._said = StringIO()
         self._refusal = StringIO()
@@ -105,14 +109,15 @@ class Collector(Meter):
         text = super()._take(delta)
         self._said.write(text)
         self._refusal.write(delta.get("refusal") or "")
-        for position, call in enumerate(delta.get("tool_calls") or []):
+        calls = delta.get("tool_calls") if self._with_calls else None
+        for position, call in enumerate(calls or []):
             self._call(call, position)
         return text
 
     def result(self, calls: list[Object] | None = None) -> Object:
         """Return the whole answer, a ``chat.completion`` object.
 
-        ``calls`` are its tool calls, where somebody else has put them together.
+        ``calls`` are its tool calls where they are not collected here.
         """
         calls = self._tool_calls() if calls is None else calls
         text, refusal = self.text, self._refusal.getvalue()
