@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from voiceapp.config import AssistantConfig
-from voiceapp.conversation.actions import SaveToolCall, SendBrowser, SendUpstream
+from voiceapp.conversation.actions import FinishedCall, SendBrowser, SendUpstream
 from voiceapp.conversation.state import Conversation
 from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol import codec
@@ -29,7 +29,9 @@ class Talk:
     """A conversation, and all that it asked for so far."""
 
     def __init__(self, *, ask_first: tuple[str, ...] = ()) -> None:
-        self.state = Conversation(ASSISTANT, (f"id_{n}" for n in count()), ask_first=ask_first)
+        self.state = Conversation(
+            ASSISTANT, (f"id_{n}" for n in count()), ask_first={name: ("", name) for name in ask_first}
+        )
         self.actions: list[Any] = []
         self.hear({"type": "session.updated", "session": SESSION})
 
@@ -79,7 +81,9 @@ class Talk:
     def say(self, event: Object, *, now: float = 0) -> list[Any]:
         """Let the page say something."""
         begun = len(self.actions)
-        self.actions += self.state.receive_client(codec.decode_client(json.dumps(event)), now)
+        self.actions += self.state.receive_client(
+            codec.client_event(codec.decode_fields(json.dumps(event))), now
+        )
         return self.actions[begun:]
 
     def tick(self, now: float) -> list[Any]:
@@ -98,4 +102,4 @@ def page(actions: list[Any], kind: str) -> list[Object]:
 
 
 def records(actions: list[Any]) -> list[tuple[str, str, str]]:
-    return [(a.name, a.status, a.output) for a in actions if isinstance(a, SaveToolCall)]
+    return [(a.name, a.status, a.output) for a in actions if isinstance(a, FinishedCall)]

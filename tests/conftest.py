@@ -83,6 +83,25 @@ def talking(settings: Any, signed_in: dict[str, Any], tmp_path: Path) -> Talk:
     return talk_with(settings, signed_in, tmp_path)
 
 
+@pytest.fixture
+def toolbox(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Tools for one test: a gate that opens when told, and what each was called with."""
+    from tests.gates import gated_tools
+
+    tools, seen = gated_tools()
+    monkeypatch.setattr("voiceapp.relay.live.registry", tools)
+    return seen
+
+
+@pytest.fixture
+async def handy(transactional_db: None) -> dict[str, str]:
+    """How a page asks for an assistant that uses the toolbox."""
+    from voiceapp.records.models import Assistant
+
+    await Assistant.objects.acreate(slug="handy", name="Handy", tools=["wait", "block"])
+    return {"assistant": "handy"}
+
+
 @pytest.fixture(scope="module")
 def engine() -> Iterator[EngineServer]:
     """The engine on a socket, its models loaded."""

@@ -98,10 +98,16 @@ def counting_ids() -> Callable[[str], str]:
 class Client:
     """Talks to a pure ``EngineSession`` in JSON, as a client on a socket would."""
 
-    def __init__(self, kind: Kind = "realtime", *, kind_is_fixed: bool = False) -> None:
+    def __init__(
+        self,
+        kind: Kind = "realtime",
+        *,
+        kind_is_fixed: bool = False,
+        new_id: Callable[[str], str] | None = None,
+    ) -> None:
         self.session = EngineSession(
             session_id="sess_1", conversation_id="conv_1", model="test", expires_at=4_000_000_000,
-            new_id=counting_ids(), kind=kind, kind_is_fixed=kind_is_fixed,
+            new_id=new_id or counting_ids(), kind=kind, kind_is_fixed=kind_is_fixed,
         )  # fmt: skip
         self.events: list[dict[str, Any]] = []
         self.actions: list[Action] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -18,12 +19,14 @@ from django.test import AsyncClient
 from tests.page_messages import PageMessages
 from tests.scripted import Service, service
 from voiceapp.protocol.dialects import Dialect
-from voiceapp.records import store
-from voiceapp.records.models import Session, ToolCall
+from voiceapp.records import history, store
+from voiceapp.records.models import ToolCall
 from voiceapp.relay.consumer import voice_socket
 
 MS = 48
 """Bytes of PCM16 at 24 kHz per millisecond."""
+
+FORTY = " ".join(f"word{n:02}" for n in range(40))
 
 
 class Page(PageMessages):
@@ -132,9 +135,8 @@ async def rows(page: Page) -> list[dict[str, Any]]:
     ready = next(event for event in page.seen if event["type"] == "session.ready")
     session_id = UUID(ready["session_id"])
     await store.writer().flush(session_id)
-    session = await Session.objects.aget(id=session_id)
-    history = await store.load_history(session_id, session.user_id)
-    return [{name: getattr(item, name) for name in item.__struct_fields__} for item in history]
+    items = await sync_to_async(history.items, thread_sensitive=False)(session_id)
+    return [{name: getattr(item, name) for name in item.__struct_fields__} for item in items]
 
 
 async def answer(upstream: Service, page: Page, ms: int, words: str, *, whole: bool = True) -> None:

@@ -49,14 +49,17 @@ class Service:
         self.url = ""
         self.requests: list[Request] = []
         self.received: list[dict[str, Any]] = []
+        self.as_it_came: list[dict[str, Any]] = []
         self.connections = 0
         self.audio = bytearray()
         self.closed = asyncio.Event()
+        self.may_begin = asyncio.Event()
+        self.may_begin.set()
         self.expires_in_s: float | None = None
         self.refuse_if = ""
         self.refuse_with = "No."
         self.refuse_voice = ""
-        self._socket: ServerConnection | None = None
+        self.current: ServerConnection | None = None
         self._changed = asyncio.Condition()
         self._read = 0
         self._session = SESSION
@@ -75,8 +78,9 @@ class Service:
         )
 
     async def handle(self, socket: ServerConnection) -> None:
-        self._socket = socket
         self.connections += 1
+        await self.may_begin.wait()
+        self.current = socket
         self.closed.clear()
         self._session = SESSION
         if self.expires_in_s is not None:
@@ -91,6 +95,7 @@ class Service:
             self.closed.set()
 
     async def _take(self, raw: dict[str, Any]) -> None:
+        self.as_it_came.append(raw)
         for event in dialects.to_ga(raw, self.dialect, Half.CLIENT):
             if event["type"] == "input_audio_buffer.append":
                 self.audio += base64.b64decode(event["audio"])
@@ -108,17 +113,22 @@ class Service:
                 self._changed.notify_all()
 
     async def send(self, *events: dict[str, Any]) -> None:
-        assert self._socket is not None
+        assert self.current is not None
         for event in events:
             self._seq += 1
             fields = {"type": event["type"], "event_id": f"event_{self._seq}", **event}
             for spelt in dialects.from_ga(fields, self.dialect, Half.SERVER):
-                await self._socket.send(json.dumps(spelt))
+                await self.current.send(json.dumps(spelt))
 
     async def drop(self) -> None:
         """Cut the line without a word."""
-        assert self._socket is not None
-        self._socket.transport.abort()
+        assert self.current is not None
+        self.current.transport.abort()
+
+    async def close(self, code: int) -> None:
+        """Close the line in order."""
+        assert self.current is not None
+        await self.current.close(code)
 
     async def expect(self, kind: str, timeout_s: float = 5.0) -> dict[str, Any]:
         """Wait for the next client event of a type, passing over others."""

@@ -292,6 +292,68 @@ async def test_another_assistant_takes_the_call_over(talking: Talk, able: dict[s
         assert [line["generated_text"] for line in await rows(page)][-1] == "Grace here."
 
 
+async def test_who_wants_to_hang_up_while_another_takes_over_is_understood(
+    talking: Talk, able: dict[str, str]
+) -> None:
+    """What is typed until the new connection listens comes before the answer that it is asked for."""
+    async with talking(start=able) as (page, upstream):
+        await used(upstream, "hand_over", name="grace")
+        await page.until("session.assistant")
+        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hang up"}]}
+        await page.send({"type": "conversation.item.create", "item": message})
+        await page.send({"type": "response.create"})
+        await page.until("session.updated")
+        await upstream.expect("response.create")
+        with pytest.raises(TimeoutError):
+            await upstream.expect("response.create", timeout_s=0.3)
+        kinds = [event["type"] for event in upstream.received]
+        assert kinds[-2:] == ["conversation.item.create", "response.create"]
+        assert upstream.received[-2]["item"]["content"] == message["content"]
+
+
+async def test_nobody_takes_over_in_the_middle_of_a_turn(talking: Talk, able: dict[str, str]) -> None:
+    """Between the end of speech and the answer all is silent; a turn whose line is left then is lost."""
+    async with talking(start=able) as (page, upstream):
+        spoken = {"audio_start_ms": 0, "item_id": "item_u1"}
+        await upstream.send({"type": "input_audio_buffer.speech_started", **spoken})
+        await page.until("input_audio_buffer.speech_started")
+        await used(upstream, "hand_over", name="grace")
+        await upstream.send({"type": "input_audio_buffer.speech_stopped", "audio_end_ms": 9, **spoken})
+        with pytest.raises(TimeoutError):
+            await upstream.expect("nothing", timeout_s=0.6)
+        assert upstream.connections == 1
+        await upstream.user_turn("No, hang up.")
+        await used(upstream, "hang_up", 2)
+        await heard(page, upstream, "Goodbye.", 1)
+        assert (await page.until("session.ended"))["reason"] == "ended_by_assistant"
+        assert upstream.connections == 1
+
+
+async def test_who_is_handed_over_is_not_hung_up_on(talking: Talk, able: dict[str, str]) -> None:
+    async with talking(start=able) as (page, upstream):
+        await used(upstream, "hang_up")
+        await used(upstream, "hand_over", 2, name="grace")
+        await page.until("session.updated")
+        await heard(page, upstream, "Grace here.", 3)
+        with pytest.raises(TimeoutError):
+            await upstream.expect("nothing", timeout_s=0.6)
+        assert page.closed is None
+
+
+async def test_words_that_a_lost_service_still_owed_do_not_hold_the_call_up(
+    talking: Talk, able: dict[str, str]
+) -> None:
+    async with talking(start=able) as (page, upstream):
+        await upstream.user_turn(None)
+        await page.until("conversation.item.done")
+        await upstream.drop()
+        assert (await page.until("caption.failed"))["item_id"] == "item_u1"
+        await page.until("session.updated")
+        await used(upstream, "hang_up", 2)
+        await heard(page, upstream, "Goodbye.", 1)
+        assert (await page.until("session.ended"))["reason"] == "ended_by_assistant"
+
+
 async def test_nobody_takes_over_who_is_not_there(talking: Talk, able: dict[str, str]) -> None:
     await Assistant.objects.acreate(slug="off", name="Off Duty", enabled=False)
     async with talking(start=able) as (page, upstream):

@@ -7,7 +7,7 @@ from itertools import count, permutations
 import pytest
 
 from voiceapp.config import AssistantConfig
-from voiceapp.conversation.actions import CallTool, SaveItem, SaveToolCall, SendUpstream
+from voiceapp.conversation.actions import CallTool, FinishedCall, SaveItem, SendUpstream
 from voiceapp.conversation.state import Conversation
 from voiceapp.protocol import codec
 from voiceapp.protocol.events import Object
@@ -67,7 +67,7 @@ def test_a_call_is_answered_once() -> None:
     call(talk, 1)
     assert [a for a in call(talk, 1) if isinstance(a, CallTool)] == []
     first = talk.tool_returned("call_1", "x", status="completed", now=1)
-    assert [a for a in first if isinstance(a, SaveToolCall)]
+    assert [a for a in first if isinstance(a, FinishedCall)]
     assert talk.tool_returned("call_1", "x", status="completed", now=2) == []
     assert [a for a in call(talk, 1) if isinstance(a, CallTool)] == []
 
@@ -87,7 +87,7 @@ def test_raw_arguments_are_kept_whatever_they_are(arguments: str) -> None:
     [made] = [a for a in call(talk, 1, arguments) if isinstance(a, CallTool)]
     assert made.arguments == arguments
     saved = talk.tool_returned("call_1", "{}", status="failed", now=1)
-    assert [a.arguments for a in saved if isinstance(a, SaveToolCall)] == [arguments]
+    assert [a.arguments for a in saved if isinstance(a, FinishedCall)] == [arguments]
 
 
 def test_a_spoken_turn_starts_when_speech_does() -> None:

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 
 from tests.http_service import SECRET, ShopService, document, shop_service, tool_set
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
-from voiceapp.http_tools import MOST_HTTP_TOOLS
+from voiceapp.http_tools import MAX_HTTP_TOOLS
 from voiceapp.mcp_servers import HIDDEN
 from voiceapp.tools import http_client
+from voiceapp.tools.functions import MAX_OUTPUT_CHARS
 from voiceapp.tools.http_client import HttpTools
 from voiceapp.tools.http_request import prepare
-from voiceapp.tools.registry import MAX_OUTPUT_CHARS, ToolContext
+from voiceapp.tools.registry import ToolContext
 
 CONTEXT = ToolContext(uuid4(), 7, "call_1")
 
@@ -69,7 +70,7 @@ def test_long_and_odd_names_are_legal_and_each_their_own() -> None:
 def test_no_more_tools_than_a_service_takes() -> None:
     root = document(paths={f"/{n}": {"get": {}} for n in range(60)})
     sets = [tool_set(root, "https://h"), tool_set(root, "https://h")]
-    assert len(HttpTools(sets, [], private_allowed=False).names()) == MOST_HTTP_TOOLS
+    assert len(HttpTools(sets, [], private_allowed=False).names()) == MAX_HTTP_TOOLS
 
 
 # -- what is sent ---------------------------------------------------------------------------------------

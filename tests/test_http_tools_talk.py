@@ -51,7 +51,7 @@ async def test_a_conversation_uses_such_tools_and_asks_before_it_changes_anythin
 
         await call(upstream, 2, '{"item": "tea"}', name="shop_createOrder")
         question = await page.until("approval.requested")
-        assert question["name"] == "shop_createOrder"
+        assert (question["server_label"], question["name"]) == ("Shop", "createOrder")
         assert [asked.method for asked in shop.requests] == ["GET"]
         answer = {"type": "mcp_approval_response", "approval_request_id": question["approval_request_id"]}
         await page.send({"type": "conversation.item.create", "item": {**answer, "approve": True}})
@@ -86,7 +86,7 @@ async def test_whoever_takes_a_conversation_over_brings_such_tools_along(
         await page.until("session.updated")
         await call(upstream, 2, '{"id": "7"}', name="shop_cancelOrder")
         question = await page.until("approval.requested")
-        assert (question["name"], shop.requests) == ("shop_cancelOrder", [])
+        assert (question["name"], shop.requests) == ("cancelOrder", [])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -136,6 +136,6 @@ async def test_a_document_that_can_no_longer_be_read_takes_nothing_else_along(
     opened = await store.open_session(user_id=user.pk, assistant_slug="clerk", upstream="embedded")
     assert opened.assistant.http_tools == ()
     assert opened.assistant.tools == ("calculate",)
-    (offered,) = [one for one in await store.assistants_on_offer() if one.slug == "clerk"]
+    (offered,) = [one for one in await store.assistants_for_sessions() if one.slug == "clerk"]
     assert offered.tools == ("calculate",)
     await store.close_session(opened.session_id, reason="test", expected=True, duration_ms=0)

@@ -16,13 +16,13 @@ from tests.page import Page, Talk, calls_made
 from tests.scripted import Service
 from voiceapp.config import Thinking
 from voiceapp.errors import InvalidArguments, ToolFailed
-from voiceapp.mcp_servers import MOST_TOOLS, McpServer
+from voiceapp.mcp_servers import MAX_TOOLS, McpServer
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import Assistant
+from voiceapp.tools.functions import MAX_OUTPUT_CHARS
 from voiceapp.tools.mcp import McpHost
 from voiceapp.tools.mcp_asking import CallMcpTool, ListMcpTools, McpFact, McpListed, McpTool
 from voiceapp.tools.mcp_client import NOT_INSTALLED, McpClient
-from voiceapp.tools.registry import MAX_OUTPUT_CHARS
 from voiceapp.web import checks as web_checks
 
 
@@ -119,7 +119,7 @@ async def test_names_are_legal_short_and_each_their_own(label: str) -> None:
 async def test_no_more_tools_than_a_service_takes() -> None:
     hosting = McpHost(Shelf(*(f"t{n}" for n in range(300))), ["own"])
     listed = await hosting.list(McpServer(server_label="s", server_url="https://h/"))
-    assert len(listed) == MOST_TOOLS - 1
+    assert len(listed) == MAX_TOOLS - 1
 
 
 # -- through the page's socket --------------------------------------------------------------------------

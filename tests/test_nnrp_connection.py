@@ -35,7 +35,7 @@ def test_an_operation_is_answered_by_partial_events_and_one_terminal_one() -> No
     (last,) = peer.take(peer.server.result(operation, Status.OK, profile.completed_event({})))
     assert terminal_of(last) == {"type": "response.completed", "body": {}}
     assert (last.header.route_id, last.header.trace_id) == (4, 5)
-    assert peer.server.idle
+    assert operation.state is operations.OperationState.ENDED
     for again in (
         lambda: peer.server.partial(operation, profile.text_event(0, "a")),
         lambda: peer.server.result(operation, Status.OK, profile.completed_event({})),
@@ -229,7 +229,7 @@ def test_pings_are_answered_and_advice_is_not() -> None:
 )
 def test_a_client_that_speaks_something_else_is_told_so(hello: layouts.ClientHello, code: ErrorCode) -> None:
     peer = Peer(ready=False)
-    (error,) = peer.send(MessageType.CLIENT_HELLO, hello, bytes(hello.tail_bytes))
+    (error,) = peer.send(MessageType.CLIENT_HELLO, hello, bytes(hello.tail_bytes or 0))
     assert error_of(error) == (code, Scope.CONNECTION, True)
     assert peer.server.state is State.CLOSED
     assert isinstance(peer.others[0], End)
@@ -330,4 +330,3 @@ def test_whatever_comes_every_operation_ends_once(script: list[bytes | str]) -> 
     assert kinds[MessageType.RESULT_PUSH] + kinds[MessageType.RESULT_DROP_REASON] == len(peer.started)
     assert all(operation.state is operations.OperationState.ENDED for operation in peer.started)
     assert len(set(map(id, peer.stopped))) == len(peer.stopped)
-    assert peer.server.idle

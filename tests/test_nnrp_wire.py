@@ -14,9 +14,23 @@ from nnrp.core import packet as peer
 from tests.contracts import load
 from voiceapp.errors import LocalProtocolError
 from voiceapp.nnrp import data_layouts, layouts, wire
-from voiceapp.nnrp.data_layouts import Descriptor, EarlyDescriptor
+from voiceapp.nnrp.data_layouts import Descriptor
 from voiceapp.nnrp.layouts import ErrorCode, Layout, Scope, WireError
 from voiceapp.nnrp.wire import Frame, Header, MessageType
+
+
+class EarlyDescriptor(Layout, frozen=True):
+    """The shape that a typed payload's descriptor had before preview 4, which has none of it on the wire."""
+
+    FORMAT = struct.Struct("<HHIII")
+    ZERO = ("reserved0",)
+    VALUES = {"payload_kind": Descriptor.VALUES["payload_kind"]}
+    payload_kind: int = 0x10
+    profile_id: int = 0
+    offset: int = 0
+    length: int = 0
+    reserved0: int = 0
+
 
 CASES: dict[str, dict[str, str]] = {
     case["id"]: case["parameters"]

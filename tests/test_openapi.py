@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.http_service import document
-from voiceapp.http_tools import MOST_OPERATIONS, HttpOperation
+from voiceapp.http_tools import MAX_OPERATIONS, HttpOperation
 from voiceapp.tools.openapi import MAX_DOCUMENT_BYTES, Document, DocumentFault, read_document
 
 Object = dict[str, Any]
@@ -177,7 +177,7 @@ def test_only_what_is_wanted_is_read() -> None:
     root = document()
     root["paths"]["/bad"] = {"get": {"operationId": "bad", "parameters": [{"in": "query"}]}}
     assert [tool.key for tool in read(root, ("getOrder",)).operations] == ["getOrder"]
-    many = document(paths={f"/{n}": {"get": {}} for n in range(MOST_OPERATIONS + 1)})
+    many = document(paths={f"/{n}": {"get": {}} for n in range(MAX_OPERATIONS + 1)})
     assert "65 operations; name up to 64" in told(many)
     assert len(read(many, ("GET /7", "GET /9")).operations) == 2
     assert "There is no operation 'nothing'" in told(root, ("nothing",))

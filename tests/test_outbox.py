@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from voiceapp.relay.outbox import WINDOW_BYTES, Outbox
+from voiceapp.relay.outbox import MAX_KEPT_BYTES, WINDOW_BYTES, Outbox
 
 
 def sent(count: int) -> Outbox:
@@ -44,3 +44,9 @@ async def test_waiting_for_a_page_that_does_not_read_leaves_no_task() -> None:
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == before
     sender.cancel()
+
+
+def test_what_is_kept_is_counted_in_bytes() -> None:
+    outbox = Outbox()
+    outbox.put_text('{"type":"' + "語" * (MAX_KEPT_BYTES // 3) + '"}')
+    assert outbox.overfull

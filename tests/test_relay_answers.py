@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.page import MS, Talk, answer, rows
+from tests.page import FORTY, MS, Talk, answer, rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 # -- barge-in -------------------------------------------------------------------------------------------
-
-FORTY = " ".join(f"word{n:02}" for n in range(40))
 
 
 async def test_barge_in_truncates_at_what_was_played(talking: Talk) -> None:

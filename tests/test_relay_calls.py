@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from typing import Any
@@ -10,40 +9,8 @@ from typing import Any
 import pytest
 
 from tests.page import Talk, answer, call, calls_made, rows
-from voiceapp.records.models import Assistant
-from voiceapp.tools.registry import Registry
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def toolbox(monkeypatch: Any) -> dict[str, Any]:
-    """Tools for one test: a gate that opens when told, and what each was called with."""
-    seen: dict[str, Any] = {"calls": [], "gates": {n: asyncio.Event() for n in (1, 2, 3)}}
-    tools = Registry()
-
-    async def wait(number: int) -> str:
-        """Wait until the test opens a gate."""
-        seen["calls"].append(number)
-        await seen["gates"][number].wait()
-        return f"gate {number}"
-
-    def block(seconds: float) -> str:
-        """Block a thread."""
-        seen["calls"].append(seconds)
-        time.sleep(seconds)
-        return "blocked"
-
-    tools.add(wait)
-    tools.add(block, timeout_s=0.3)
-    monkeypatch.setattr("voiceapp.relay.live.registry", tools)
-    return seen
-
-
-@pytest.fixture
-async def handy(transactional_db: None) -> dict[str, str]:
-    await Assistant.objects.acreate(slug="handy", name="Handy", tools=["wait", "block"])
-    return {"assistant": "handy"}
 
 
 async def test_parallel_calls_are_answered_as_they_finish_and_followed_once(

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
 
-from tests.page import Page, Talk, answer, rows, scope_of
-from tests.scripted import Service
+from tests.page import Page, Talk, answer, call_service, rows, scope_of
+from tests.scripted import Service, service
 from voiceapp.entra import use_credential
+from voiceapp.protocol.dialects import Dialect
+from voiceapp.records import store
 from voiceapp.records.models import Assistant, Session
 from voiceapp.relay.registry import registry
 
@@ -112,6 +116,35 @@ async def test_a_session_is_renewed_before_the_services_cap_at_a_quiet_moment(
         await first.user_turn("still there?", "item_u2")
         await page.until("conversation.item.input_audio_transcription.completed")
         assert [row["generated_text"] for row in await rows(page)] == ["One moment.", "still there?"]
+
+
+async def test_what_is_said_while_the_next_line_is_dialled_is_not_lost(
+    talking: Talk, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.05)
+    async with talking() as (page, upstream):
+        upstream.expires_in_s = 60.0
+        await upstream.drop()
+        await page.until("session.updated")
+        upstream.may_begin.clear()
+        while upstream.connections < 3:
+            await asyncio.sleep(0.01)
+        speech = {"type": "input_audio_buffer.speech_started", "audio_start_ms": 0, "item_id": "item_u1"}
+        await upstream.send(speech)
+        await page.until("input_audio_buffer.speech_started")
+        upstream.expires_in_s = None
+        talker = upstream.current
+        upstream.may_begin.set()
+        await upstream.closed.wait()
+        upstream.current = talker
+        await upstream.user_turn("one more thing")
+        await page.until("conversation.item.input_audio_transcription.completed")
+        await page.send({"type": "response.create"})
+        await answer(upstream, page, 100, "Yes?")
+        report = {"type": "playback.report", "item_id": "item_a1", "played_ms": 100, "final": True}
+        await page.send(report)
+        await page.until("session.renewed")
+        assert [row["generated_text"] for row in await rows(page)] == ["one more thing", "Yes?"]
 
 
 async def test_at_the_last_moment_a_session_is_renewed_in_mid_answer(talking: Talk, monkeypatch: Any) -> None:
@@ -256,6 +289,41 @@ async def test_sessions_per_user_are_limited(talking: Talk, signed_in: dict[str,
         second = Page(signed_in)
         await second.connect()
         assert (await second.until("close"))["code"] == 4009
+
+
+async def test_pages_that_begin_at_the_same_moment_share_the_limit(
+    settings: Any, signed_in: dict[str, Any], tmp_path: Path
+) -> None:
+    async with service(Dialect.GA) as upstream:
+        call_service(settings, upstream, tmp_path, max_sessions_per_user=2)
+        pages = [Page(signed_in) for _ in range(5)]
+        await asyncio.gather(*(page.connect() for page in pages))
+        reading = [asyncio.create_task(page.until("close")) for page in pages]
+        for refused in islice(asyncio.as_completed(reading), 3):
+            assert (await refused)["code"] == 4009
+        # Nobody was let in and then sent away: every session that was opened goes on.
+        await store.writer().call(lambda: None)
+        assert await Session.objects.filter(ended_at=None).acount() == await Session.objects.acount() == 2
+        for page in reading:
+            page.cancel()
+
+
+async def test_a_session_that_cannot_begin_is_not_left_open(
+    settings: Any, signed_in: dict[str, Any], tmp_path: Path
+) -> None:
+    async with service(Dialect.GA) as upstream:
+        call_service(settings, upstream, tmp_path)
+        await Assistant.objects.acreate(slug="thinker", name="Thinker", thinking="embedded")
+        page = Page(signed_in)
+        # A server on a Unix socket: its own engine has no address.
+        page.socket.scope["server"] = ("/run/voiceapp.sock", None)
+        await page.connect(assistant="thinker")
+        assert (await page.until("notice"))["code"] == "configuration_error"
+        await page.until("close")
+        kept = await Session.objects.aget()
+        await store.writer().flush(kept.id)
+        await kept.arefresh_from_db()
+        assert (kept.end_reason, kept.expected) == ("never_begun", False)
 
 
 async def test_somebody_elses_session_is_not_found(talking: Talk) -> None:

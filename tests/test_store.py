@@ -12,11 +12,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 
+from voiceapp.conversation.actions import FinishedCall, FinishedResponse
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import rows, store, writer
 from voiceapp.records.entries import in_order
 from voiceapp.records.models import Assistant, Item, Response, Session, ToolCall
-from voiceapp.records.store import ItemRecord, ResponseRecord, ToolCallRecord
+from voiceapp.records.store import ItemRecord
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,6 +59,14 @@ async def test_the_first_assistant_by_position_is_chosen(user: User) -> None:
     assert opened.assistant.slug == "zoe"
 
 
+async def said_before(session_id: UUID, user_id: int) -> tuple[ItemRecord, ...]:
+    """Return what a session knows that goes on from this one."""
+    again = await store.open_session(
+        user_id=user_id, assistant_slug=None, upstream="embedded", continues=session_id
+    )
+    return again.earlier[-1].items
+
+
 async def test_saving_an_item_again_updates_its_row(user: User) -> None:
     session_id = await opened(user)
     keep = store.writer()
@@ -82,7 +91,7 @@ async def test_all_fields_come_back(user: User) -> None:
         response_id="resp_1", generated_text="one two three", heard_text="one", cut_ms=400,
         transcript_status="", modality="audio", started_ms=10, ended_ms=900, raw={"id": "x", "content": [1]},
     )  # fmt: skip
-    response = ResponseRecord(
+    response = FinishedResponse(
         response_id="resp_1",
         status="cancelled",
         status_details={"reason": "turn_detected"},
@@ -90,13 +99,13 @@ async def test_all_fields_come_back(user: User) -> None:
         latency_ms=210,
         metadata={"k": "v"},
     )
-    call = ToolCallRecord(call_id="call_1", item_id="x", name="clock", arguments="{nonsense", output="12:00",
+    call = FinishedCall(call_id="call_1", item_id="x", name="clock", arguments="{nonsense", output="12:00",
                           status="completed", started_ms=1, ended_ms=2)  # fmt: skip
     keep.save_item(session_id, whole)
     keep.save_response(session_id, response)
     keep.save_tool_call(session_id, call)
     await keep.flush(session_id)
-    assert await store.load_history(session_id, user.pk) == [whole]
+    assert await said_before(session_id, user.pk) == (whole,)
     for model, record in ((Response, response), (ToolCall, call)):
         row = await model.objects.aget(session_id=session_id)
         assert {name: getattr(row, name) for name in record.__struct_fields__} == {
@@ -159,7 +168,7 @@ async def test_text_that_databases_refuse_is_kept_as_near_as_can_be(user: User) 
     keep.save_item(
         session_id, item("a", generated_text="a\0b\ud800c é 😀", raw={"k\0": ["\0", float("nan"), 1.5]})
     )
-    keep.save_tool_call(session_id, ToolCallRecord(call_id="c", name="n" * 1000, arguments='{"x": "\0"}'))
+    keep.save_tool_call(session_id, FinishedCall(call_id="c", name="n" * 1000, arguments='{"x": "\0"}'))
     await keep.flush(session_id)
     row = await Item.objects.aget()
     assert row.generated_text.replace("\ufffd", "") == "a\u2400bc é 😀"
@@ -176,13 +185,14 @@ async def test_history_is_in_the_conversations_order_and_private(user: User) -> 
     await keep.flush(session_id)
     keep.save_item(session_id, item("question"))
     await keep.flush(session_id)
-    assert [record.item_id for record in await store.load_history(session_id, user.pk)] == [
+    assert [record.item_id for record in await said_before(session_id, user.pk)] == [
         "question",
         "answer",
     ]
-    for someone, which in ((user.pk + 1, session_id), (user.pk, uuid4())):
+    eve = await User.objects.acreate(username="eve")
+    for someone, which in ((eve.pk, session_id), (user.pk, uuid4())):
         with pytest.raises(VoiceAppError) as refusal:
-            await store.load_history(which, someone)
+            await said_before(which, someone)
         assert refusal.value.code == "session_not_found"
 
 

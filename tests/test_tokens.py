@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -105,3 +106,17 @@ async def test_using_a_deleted_token_to_the_end_does_no_harm(user: User) -> None
     holder = TokenHolder(row.pk, user.pk, "x", 1, 1, 0)
     await row.adelete()
     await tokens.charge(holder, provider="embedded", tokens_in=1, tokens_out=1)
+
+
+async def test_of_too_many_tokens_those_with_requests_under_way_are_remembered(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "_MAX_KNOWN", 2)
+    monkeypatch.setattr(tokens, "_known", {})
+    texts = [(await sync_to_async(tokens.make_token)(user, name))[1] for name in ("busy", "idle", "new")]
+    busy, idle = [await tokens.holder_with(text) for text in texts[:2]]
+    assert busy is not None
+    with busy.request():
+        assert await tokens.holder_with(texts[2]) is not None
+        assert await tokens.holder_with(texts[0]) is busy
+        assert await tokens.holder_with(texts[1]) is not idle

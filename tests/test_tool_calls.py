@@ -365,10 +365,3 @@ def test_calls_and_arguments_have_a_bound() -> None:
         with pytest.raises(RemoteProtocolError) as caught:
             assembler.feed(calls(fragment(0, arguments=half)))
         assert caught.value.code == "tool_call_too_large"
-
-
-def test_chunks_can_be_left_out() -> None:
-    assembler = ToolCallAssembler("r", with_chunks=False)
-    events = assembler.feed(calls(fragment(0, id="a", name="f", arguments="{}"))) + assembler.finish()
-    assert len(events) == 3
-    assert all(event.openai_chunk is msgspec.UNSET for event in events)

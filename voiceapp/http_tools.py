@@ -11,19 +11,27 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from voiceapp.mcp_servers import HEADER_NAME, HEADER_VALUE, HIDDEN, LONGEST_SECRET, LONGEST_URL, OWN_HEADERS
+from voiceapp.addresses import scheme_of
+from voiceapp.mcp_servers import (
+    HEADER_NAME,
+    HEADER_VALUE,
+    HIDDEN,
+    MAX_SECRET_CHARS,
+    MAX_URL_CHARS,
+    MIN_SECRET_CHARS,
+    OWN_HEADERS,
+)
 from voiceapp.protocol.events import Object
 
-MOST_SETS: Final = 8
+MAX_SETS: Final = 8
 """Sets of one assistant."""
-MOST_OPERATIONS: Final = 64
+MAX_OPERATIONS: Final = 64
 """Operations that one set offers."""
-MOST_HTTP_TOOLS: Final = 100
+MAX_HTTP_TOOLS: Final = 100
 """Operations that all sets of one assistant offer: services take 128 tools, and it has others."""
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 """Methods that change nothing (RFC 9110, 9.2.1)."""
-_SHORTEST_SECRET: Final = 4
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 
 Auth = Literal["", "bearer", "header", "query"]
@@ -84,9 +92,10 @@ class HttpOperation(msgspec.Struct, frozen=True, kw_only=True):
         return self.method not in SAFE_METHODS
 
 
-class HttpToolSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One service. ``secret`` goes where ``auth`` says, under ``auth_name`` where that is asked for.
+class HttpToolsConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One service as a session calls it.
 
+    ``secret`` goes where ``auth`` says, under ``auth_name`` where that is asked for.
     ``asked`` are the keys of the operations that the user is asked about before each call.
     """
 
@@ -100,11 +109,11 @@ class HttpToolSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     asked: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
-        return f"HttpToolSet({self.slug!r})"
+        return f"HttpToolsConfig({self.slug!r})"
 
-    def without_secrets(self) -> HttpToolSet:
+    def without_secrets(self) -> HttpToolsConfig:
         """Return the set as it may be kept with sessions: by its name alone."""
-        return HttpToolSet(slug=self.slug, name=self.name)
+        return HttpToolsConfig(slug=self.slug, name=self.name)
 
     def headers(self) -> dict[str, str]:
         """Return the header that bears the secret, if one does."""
@@ -120,12 +129,12 @@ class HttpToolSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     def scrub(self, text: str) -> str:
         """Return a service's text without the secret, however it is written in it."""
-        if len(self.secret) < _SHORTEST_SECRET:
+        if len(self.secret) < MIN_SECRET_CHARS:
             return text
         written = {self.secret, self.secret.rpartition(" ")[2], quote(self.secret, safe="")}
         written |= {msgspec.json.encode(self.secret).decode()[1:-1]}
         for secret in sorted(written, key=len, reverse=True):
-            if len(secret) >= _SHORTEST_SECRET:
+            if len(secret) >= MIN_SECRET_CHARS:
                 text = text.replace(secret, HIDDEN)
         return text
 
@@ -133,13 +142,14 @@ class HttpToolSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 def address_fault(url: str, *, private_allowed: bool) -> str:
     """Return what is wrong with a service's address, a sentence, or nothing."""
     schemes = ("https", "http") if private_allowed else ("https",)
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or len(url) > LONGEST_URL or not HEADER_VALUE.fullmatch(url) or " " in url:
+    if (
+        scheme_of(url) not in schemes
+        or len(url) > MAX_URL_CHARS
+        or not HEADER_VALUE.fullmatch(url)
+        or " " in url
+    ):
         return f"The service's address must be an {schemes[0]}:// address, not {url[:80]!r}."
+    parts = urlsplit(url)
     if parts.query or parts.fragment or "@" in parts.netloc:
         return "The service's address must have no user name, no query and no fragment."
     return ""
@@ -157,6 +167,6 @@ def secret_fault(auth: str, auth_name: str, secret: str) -> tuple[str, str]:
         return "auth_name", "A query parameter's name is printable ASCII."
     if auth and not secret:
         return "new_secret", "Give the secret."
-    if len(secret) > LONGEST_SECRET or not HEADER_VALUE.fullmatch(secret):
-        return "new_secret", f"A secret is printable ASCII, {LONGEST_SECRET} characters at most."
+    if len(secret) > MAX_SECRET_CHARS or not HEADER_VALUE.fullmatch(secret):
+        return "new_secret", f"A secret is printable ASCII, {MAX_SECRET_CHARS} characters at most."
     return "", ""

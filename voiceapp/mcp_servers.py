@@ -6,19 +6,21 @@ The shape is that of the Realtime API's tools of ``type: "mcp"``.
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
+from voiceapp.addresses import scheme_of
 from voiceapp.protocol.events import Object
 
-MOST_SERVERS: Final = 8
-MOST_TOOLS: Final = 128
-LONGEST_URL: Final = 2048
-LONGEST_SECRET: Final = 8192
-LONGEST_TOOL_NAME: Final = 256
-MOST_HEADERS: Final = 16
+MAX_SERVERS: Final = 8
+MAX_TOOLS: Final = 128
+MAX_URL_CHARS: Final = 2048
+MAX_SECRET_CHARS: Final = 8192
+MAX_TOOL_NAME_CHARS: Final = 256
+MAX_HEADERS: Final = 16
 LABEL: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # What HTTP lets stand in a header; a line break would let one smuggle in others.
 HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
@@ -28,7 +30,7 @@ OWN_HEADERS: Final = frozenset(
     ("host", "content-length", "transfer-encoding", "connection", "content-type", "accept", "accept-encoding")
 )
 HIDDEN: Final = "•••"
-_SHORTEST_SECRET: Final = 4
+MIN_SECRET_CHARS: Final = 4
 
 
 class ToolFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -66,11 +68,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def sent_headers(self) -> tuple[tuple[str, str], ...]:
         """Return the headers for the server's requests; ``authorization`` goes before one among them."""
-        headers = dict(self.headers or {})
-        if self.authorization:
-            headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
-            headers["Authorization"] = f"Bearer {self.authorization}"
-        return tuple(headers.items())
+        return headers_with(self.headers, self.authorization)
 
     def without_secrets(self) -> McpServer:
         """Return the server as it may be kept and shown: which secrets there are, but none of them."""
@@ -94,16 +92,16 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             values.add(value.rpartition(" ")[2])
         address = urlsplit(self.server_url)
         values |= {address.query, address.password or ""}
-        return {value for value in values if len(value) >= _SHORTEST_SECRET}
+        return {value for value in values if len(value) >= MIN_SECRET_CHARS}
 
     def faults(self, *, private_allowed: bool) -> list[str]:
         """Return what is wrong with it, in sentences without its secrets."""
         found = []
         if not LABEL.fullmatch(self.server_label):
             found.append("A server_label is 1 to 64 letters, digits, hyphens or underscores.")
-        if len(self.server_url) > LONGEST_URL:
-            found.append(f"A server_url may have {LONGEST_URL} characters at most.")
-        elif _scheme(self.server_url) not in (("https", "http") if private_allowed else ("https",)):
+        if len(self.server_url) > MAX_URL_CHARS:
+            found.append(f"A server_url may have {MAX_URL_CHARS} characters at most.")
+        elif scheme_of(self.server_url) not in (("https", "http") if private_allowed else ("https",)):
             found.append("A server_url is an https:// address.")
         if len(self.server_description or "") > 1024:
             found.append("A server_description may have 1024 characters at most.")
@@ -111,24 +109,34 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         rule = self.require_approval
         sides = (rule.always, rule.never) if isinstance(rule, ApprovalRule) else ()
         named = [self.allowed_tools, *(side.tool_names for side in sides if side is not None)]
-        if any(len(names or ()) > MOST_TOOLS for names in named):
-            found.append(f"A list may name {MOST_TOOLS} tools at most.")
-        if any(not 0 < len(name) <= LONGEST_TOOL_NAME for names in named for name in names or ()):
-            found.append(f"A tool's name has 1 to {LONGEST_TOOL_NAME} characters.")
+        if any(len(names or ()) > MAX_TOOLS for names in named):
+            found.append(f"A list may name {MAX_TOOLS} tools at most.")
+        if any(not 0 < len(name) <= MAX_TOOL_NAME_CHARS for names in named for name in names or ()):
+            found.append(f"A tool's name has 1 to {MAX_TOOL_NAME_CHARS} characters.")
         return found
 
     def _header_faults(self) -> list[str]:
         headers = self.headers or {}
         found = []
-        if len(headers) > MOST_HEADERS:
-            found.append(f"A server may have {MOST_HEADERS} headers at most.")
+        if len(headers) > MAX_HEADERS:
+            found.append(f"A server may have {MAX_HEADERS} headers at most.")
         if any(not HEADER_NAME.fullmatch(name) or name.lower() in OWN_HEADERS for name in headers):
             found.append("A header has a name that cannot be set.")
         for value in (self.authorization or "", *headers.values()):
-            if len(value) > LONGEST_SECRET or not HEADER_VALUE.fullmatch(value):
-                found.append(f"Secrets and headers are printable ASCII, {LONGEST_SECRET} characters at most.")
+            if len(value) > MAX_SECRET_CHARS or not HEADER_VALUE.fullmatch(value):
+                found.append(
+                    f"Secrets and headers are printable ASCII, {MAX_SECRET_CHARS} characters at most."
+                )
                 break
         return found
+
+
+def headers_with(headers: Mapping[str, str] | None, authorization: str | None) -> tuple[tuple[str, str], ...]:
+    """Return a server's headers and its token; the token goes before an ``Authorization`` among them."""
+    if not authorization:
+        return tuple((headers or {}).items())
+    others = [(name, value) for name, value in (headers or {}).items() if name.lower() != "authorization"]
+    return (*others, ("Authorization", f"Bearer {authorization}"))
 
 
 def read_servers(value: object, *, private_allowed: bool) -> tuple[McpServer, ...]:
@@ -137,8 +145,8 @@ def read_servers(value: object, *, private_allowed: bool) -> tuple[McpServer, ..
         servers = msgspec.convert(value, tuple[McpServer, ...])
     except msgspec.ValidationError as error:
         raise ValueError(f"{error}.") from None
-    if len(servers) > MOST_SERVERS:
-        raise ValueError(f"An assistant may have {MOST_SERVERS} MCP servers at most.")
+    if len(servers) > MAX_SERVERS:
+        raise ValueError(f"An assistant may have {MAX_SERVERS} MCP servers at most.")
     labels = [server.server_label for server in servers]
     if len(set(labels)) < len(labels):
         raise ValueError("Every MCP server needs a server_label of its own.")
@@ -153,11 +161,3 @@ def scrub(text: str, servers: tuple[McpServer, ...]) -> str:
     for secret in {secret for server in servers for secret in server.secrets()}:
         text = text.replace(secret, HIDDEN).replace(msgspec.json.encode(secret).decode()[1:-1], HIDDEN)
     return text
-
-
-def _scheme(url: str) -> str:
-    try:
-        address: Any = urlsplit(url)
-        return address.scheme if address.hostname and address.port != 0 else ""
-    except ValueError:
-        return ""

@@ -28,7 +28,7 @@ django.setup()
 from tests.engine_parts import RECORDINGS, loaded, quiet, recording, word_errors, words_of  # noqa: E402
 from tests.engine_server import EngineServer, RealtimeClient, connect, engine_server  # noqa: E402
 
-_LONGEST_WAIT_MS = 9_000
+_MAX_WAIT_MS = 9_000
 TRANSCRIPTION = "conversation.item.input_audio_transcription"
 # The recordings pause in the middle of sentences, which would make several turns of one.
 WHOLE = ("go-forward", "digits", "train", "weather", "timer", "joke", "capital", "thanks", "hello")
@@ -53,7 +53,7 @@ async def turn(server: EngineServer, name: str, silence_ms: int, eagerness: str 
         times: dict[str, float] = {}
         reader = asyncio.create_task(listen(client, times, "response.output_audio.delta"))
         await client.speak(
-            recording(name) + quiet(_LONGEST_WAIT_MS if eagerness else silence_ms + 1500), paced=True
+            recording(name) + quiet(_MAX_WAIT_MS if eagerness else silence_ms + 1500), paced=True
         )
         await asyncio.wait_for(reader, 20)
         heard = " ".join(event["transcript"] for event in client.of(f"{TRANSCRIPTION}.completed"))

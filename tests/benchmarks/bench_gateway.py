@@ -1,6 +1,6 @@
 """What the text gateway adds to the first token, and what many streams at once cost; run by hand.
 
-    python -m tests.benchmarks.bench_gateway [--rounds 200] [--streams 200] [--seconds 20] [--json]
+    python -m tests.benchmarks.bench_gateway [--rounds 200] [--streams 200] [--seconds 60] [--json]
 
 A scripted chat service, the server under Uvicorn and the clients are processes of their own. First tokens are
 timed in pairs, straight from the service and through the gateway, alternately, so that whatever else the
@@ -24,7 +24,7 @@ from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 
-TOKEN_EVERY_S = 0.02
+TOKEN_EVERY_S = 0.1
 SAMPLE_S = 2.0
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
@@ -42,7 +42,7 @@ def part(data: bytes) -> bytes:
 
 
 async def chat_service(port: Connection) -> None:
-    """Answer every request with a token every 20 ms, for as long as its ``max_tokens`` says."""
+    """Answer every request with a token every 100 ms, for as long as its ``max_tokens`` says."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -190,7 +190,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--streams", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     spawn = multiprocessing.get_context("spawn")

@@ -88,9 +88,9 @@ test('partial transcripts grow, the final one replaces them, and late partials d
 test('transcription that fails, is late or is switched off shows as not transcribed', () => {
   const failed = live(...spokenUser('u1', null), { type: 'conversation.item.input_audio_transcription.failed', item_id: 'u1' });
   assert.equal(failed.captions.u1.transcript, 'failed');
-  const late = live(...spokenUser('u1', null), { type: 'local.transcript_late', item_id: 'u1' });
+  const late = live(...spokenUser('u1', null), { type: 'caption.failed', item_id: 'u1' });
   assert.equal(late.captions.u1.transcript, 'failed');
-  const atLast = run([transcribed('u1', 'Hi.'), { type: 'local.transcript_late', item_id: 'u1' }], late);
+  const atLast = run([transcribed('u1', 'Hi.'), { type: 'caption.failed', item_id: 'u1' }], late);
   assert.equal(atLast.captions.u1.transcript, 'completed');
   const off = run([{ type: 'local.start', assistant: 'G', push_to_talk: false, microphone: true }, { ...READY, transcription: false },
     ...spokenUser('u1', null)]);
@@ -162,6 +162,20 @@ test('an answer that ends badly has one notice, which the relay words', () => {
   const over = live({ type: 'response.created', response }, { type: 'response.done', response }, notice);
   assert.deepEqual(over.notices.map(({ code, message }) => [code, message]), [['response_failed', 'Wait a little.']]);
   assert.equal(status(over), 'listening');
+});
+
+test('words that nobody may have spoken are marked, and an answer that was stopped says so in its own place', () => {
+  let state = live(
+    { type: 'input_audio_buffer.committed', item_id: 'u1' },
+    { type: 'conversation.item.input_audio_transcription.completed', item_id: 'u1', transcript: 'Thank you.' },
+  );
+  assert.equal(state.captions.u1.transcript, 'completed');
+  state = reduce(state, { type: 'caption.doubtful', item_id: 'u1' });
+  assert.equal(state.captions.u1.transcript, 'doubtful');
+  assert.equal(reduce(state, { type: 'caption.doubtful', item_id: 'nobody' }), state);
+  for (const code of ['response_interrupted', 'response_stopped']) {
+    assert.equal(reduce(state, { type: 'notice', code, message: 'It was stopped.' }), state);
+  }
 });
 
 test('races that the relay settles are no news; other errors are', () => {

@@ -73,28 +73,28 @@ class SaveItem(msgspec.Struct, frozen=True):
     item: KeptItem
 
 
-class SaveResponse(msgspec.Struct, frozen=True):
-    """Keep a finished response. ``latency_ms``: speech stopped to first audio sent."""
+class FinishedResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """Keep a response that is over. ``latency_ms``: from the end of speech to the first audio sent."""
 
     response_id: str
     status: str
-    status_details: Object | None
-    usage: Object | None
-    metadata: Object | None
-    latency_ms: int | None
+    status_details: Object | None = None
+    usage: Object | None = None
+    metadata: Object | None = None
+    latency_ms: int | None = None
 
 
-class SaveToolCall(msgspec.Struct, frozen=True):
-    """Keep a tool call that was answered."""
+class FinishedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """Keep a tool call that is over; ``arguments`` is the model's raw text, valid JSON or not."""
 
     call_id: str
-    item_id: str
+    item_id: str = ""
     name: str
-    arguments: str
-    output: str
-    status: str
-    started_ms: int
-    ended_ms: int
+    arguments: str = ""
+    output: str = ""
+    status: str = ""
+    started_ms: int = 0
+    ended_ms: int = 0
 
 
 class KeptItem(msgspec.Struct, kw_only=True):
@@ -102,7 +102,8 @@ class KeptItem(msgspec.Struct, kw_only=True):
 
     Times are milliseconds on the session's clock. ``generated_text`` is all that was said, typed or
     generated; ``heard_text`` what was heard of it where playback was cut at ``cut_ms``, else ``None``.
-    ``transcript_status`` of spoken input is ``pending``, ``completed`` or ``failed``.
+    ``transcript_status`` of spoken input is ``pending``, ``completed``, ``failed``, or ``doubtful`` where the
+    user committed what holds no speech.
     """
 
     item_id: str
@@ -134,8 +135,8 @@ Action: TypeAlias = (
     | CallTool
     | HostServers
     | SaveItem
-    | SaveResponse
-    | SaveToolCall
+    | FinishedResponse
+    | FinishedCall
 )
 
 

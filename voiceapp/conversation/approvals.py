@@ -29,8 +29,9 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One question. ``server_label`` is empty for a tool of no MCP server; ``due_ms`` is when it lapses.
+    """One question, which lapses at ``due_ms``.
 
+    ``server_label`` is the MCP server, or the service of an HTTP tool; empty for a tool of neither.
     ``call_id`` names the call that waits; it is empty where a service asks before there is one. ``ours`` is
     whether the call is to run here, and not at the service.
     """

@@ -6,7 +6,7 @@ response follows when all are answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import msgspec
 
@@ -30,7 +30,7 @@ class CallFlow:
     """See the module.
 
     ``ask_first`` has the functions that run only once the user allows it, and how each is named to the user:
-    its server's label, if it has one, and its name there.
+    the server or service that it is of, if any, and its name there.
     ``responses`` are those that called something: asked for again, they would call it twice.
     """
 
@@ -39,7 +39,7 @@ class CallFlow:
         own: OwnEvents,
         servers: tuple[McpServer, ...],
         approval_ms: float,
-        ask_first: Iterable[str] = (),
+        ask_first: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
         self.functions = FunctionCalls()
         self.shown = CallEvents()
@@ -47,7 +47,7 @@ class CallFlow:
         self.approvals = Approvals(approval_ms)
         self._own = own
         self._servers = servers
-        self.ask_first = {name: ("", name) for name in ask_first}
+        self.ask_first = dict(ask_first or {})
         self.responses: set[str] = set()
         self._connected = True
         self._kept: list[tuple[str, str, str]] = []

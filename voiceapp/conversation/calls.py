@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from voiceapp.conversation.actions import CallTool, SaveToolCall
+from voiceapp.conversation.actions import CallTool, FinishedCall
 
 
 @dataclass(slots=True)
@@ -37,22 +37,22 @@ class FunctionCalls:
         self.pending[call.call_id] = call
         return CallTool(call.call_id, call.name, call.arguments)
 
-    def returned(self, call_id: str, output: str, *, status: str, now: float) -> SaveToolCall | None:
+    def returned(self, call_id: str, output: str, *, status: str, now: float) -> FinishedCall | None:
         """Take a tool's output; ``None`` where the call is unknown or answered already."""
         call = self.pending.pop(call_id, None)
         if call is None:
             return None
         self.answered.add(call_id)
         self.follow_up_due |= call_id not in self.silent
-        return SaveToolCall(
-            call_id,
-            call.item_id,
-            call.name,
-            call.arguments,
-            output,
-            status,
-            int(call.started_ms),
-            int(now),
+        return FinishedCall(
+            call_id=call_id,
+            item_id=call.item_id,
+            name=call.name,
+            arguments=call.arguments,
+            output=output,
+            status=status,
+            started_ms=int(call.started_ms),
+            ended_ms=int(now),
         )
 
     def connection_lost(self) -> None:
@@ -60,7 +60,7 @@ class FunctionCalls:
         for call in self.pending.values():
             call.lost = True
 
-    def finish(self, now: float) -> list[SaveToolCall]:
+    def finish(self, now: float) -> list[FinishedCall]:
         """The session ends: what is still running is kept as cancelled."""
         ended = [self.returned(call_id, "", status="cancelled", now=now) for call_id in list(self.pending)]
         return [saved for saved in ended if saved is not None]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voiceapp.conversation import session_config
-from voiceapp.conversation.actions import Action, KeptItem, SaveItem
+from voiceapp.conversation.actions import Action, KeptItem, SaveItem, to_browser
+from voiceapp.conversation.doubt import Doubt
 from voiceapp.protocol import events
 from voiceapp.protocol.events import Object
 
@@ -30,6 +31,7 @@ class Items:
     last_id: str | None = None
     transcripts_due: dict[str, float] = field(default_factory=dict)
     speech_began: dict[str, float] = field(default_factory=dict)
+    doubt: Doubt = field(default_factory=Doubt)
 
     def restore(self, kept: list[KeptItem]) -> None:
         """Begin with what was said before, in order; nothing of it is saved again."""
@@ -78,6 +80,13 @@ class Items:
         item.generated_text, item.transcript_status = words.strip(), status
         return [SaveItem(item)]
 
+    def transcribed(self, item_id: str, words: str, now: float) -> list[Action]:
+        """Take a transcript; words of a turn that holds no speech are marked as doubtful."""
+        if item_id not in self.doubt.items or not words.strip():
+            return self.transcript(item_id, words, "completed", now)
+        told = to_browser({"type": "caption.doubtful", "item_id": item_id})
+        return [told, *self.transcript(item_id, words, "doubtful", now)]
+
     def words(self, event: TextEvent) -> None:
         """Take words of an answer that grows, or all of them at its end."""
         item = self.by_id.get(event.item_id)
@@ -99,20 +108,21 @@ class Items:
         self.by_id.pop(item_id, None)
         self.transcripts_due.pop(item_id, None)
 
-    def overdue(self, now: float) -> list[str]:
-        """Return the items whose transcript has not come in time."""
-        return [item_id for item_id, due in self.transcripts_due.items() if due <= now]
+    def tick(self, now: float) -> list[Action]:
+        """Give up the transcripts that have not come in time."""
+        return self._wordless([item_id for item_id, due in self.transcripts_due.items() if due <= now], now)
 
     def finish(self, now: float) -> list[Action]:
-        """The session ends: what is pending failed, what is growing is incomplete."""
-        actions: list[Action] = []
-        for item_id in list(self.transcripts_due):
-            actions += self.transcript(item_id, "", "failed", now)
-        return [*actions, *self.end_growing(now)]
-
-    def end_growing(self, now: float) -> list[Action]:
-        """Nothing more will come of items that are still being generated."""
+        """Nothing more comes from the service: what is pending failed, what is growing is incomplete."""
         growing = [item for item in self.by_id.values() if item.status == "in_progress"]
         for item in growing:
             item.status, item.ended_ms = "incomplete", int(now)
-        return [SaveItem(item) for item in growing]
+        saved = [SaveItem(item) for item in growing]
+        return [*self._wordless(list(self.transcripts_due), now), *saved]
+
+    def _wordless(self, item_ids: list[str], now: float) -> list[Action]:
+        actions: list[Action] = []
+        for item_id in item_ids:
+            actions += self.transcript(item_id, "", "failed", now)
+            actions.append(to_browser({"type": "caption.failed", "item_id": item_id}))
+        return actions

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from voiceapp.conversation.actions import Action, SaveToolCall, SendBrowser, notice
+from voiceapp.conversation.actions import Action, FinishedCall, SendBrowser, notice
 from voiceapp.conversation.call_events import CallEvents
 from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol import events
@@ -56,18 +56,17 @@ class McpCall:
     status: str = ""
     output: str = ""
 
-    def record(self, now: float) -> SaveToolCall:
+    def record(self, now: float) -> FinishedCall:
         """Return what is kept of it."""
-        name = f"{self.server_label}.{self.name}"
-        return SaveToolCall(
-            self.item_id,
-            self.item_id,
-            name,
-            self.arguments,
-            self.output,
-            self.status,
-            self.started_ms,
-            int(now),
+        return FinishedCall(
+            call_id=self.item_id,
+            item_id=self.item_id,
+            name=f"{self.server_label}.{self.name}",
+            arguments=self.arguments,
+            output=self.output,
+            status=self.status,
+            started_ms=self.started_ms,
+            ended_ms=int(now),
         )
 
 

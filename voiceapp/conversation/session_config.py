@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig
-from voiceapp.conversation.actions import KeptItem
+from voiceapp.conversation.actions import Action, FinishedResponse, KeptItem, to_browser
 from voiceapp.errors import AudioFormatError
 from voiceapp.protocol.events import Object
+from voiceapp.tools.functions import name_like
 
 HISTORY_CHARS = 60_000
 """Text of earlier turns that a new connection is given: about half of the smallest model's context."""
@@ -138,16 +138,12 @@ def _as_function(item: KeptItem) -> list[KeptItem]:
     if output is None and not error:
         return []
     said = str(output) if output is not None else msgspec.json.encode({"error": error}).decode()
-    name = _NOT_IN_A_NAME.sub("_", item.name)[:64] or "tool"
     # Services take ids of 32 characters at most.
     call_id = item.item_id[-32:]
-    call = msgspec.structs.replace(item, type="function_call", call_id=call_id, name=name)
+    call = msgspec.structs.replace(item, type="function_call", call_id=call_id, name=name_like(item.name))
     output_id = f"out_{item.item_id[-28:]}"
     brought = KeptItem(item_id=output_id, type="function_call_output", call_id=call_id, generated_text=said)
     return [call, brought]
-
-
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def _rebuild(item: KeptItem, pairs: set[str]) -> Object | None:
@@ -177,17 +173,33 @@ def _whole_pairs(creates: list[Object]) -> list[Object]:
     ]
 
 
-def lost_response(response_id: str) -> Object:
-    """Return the response that a lost connection leaves behind."""
+def finished_response(response: Object, latency_ms: int | None) -> FinishedResponse:
+    """Return what is kept of a response that is over; ``latency_ms``: how long the user waited for it."""
+    return FinishedResponse(
+        response_id=str(response.get("id", "")),
+        status=str(response.get("status", "")),
+        status_details=response.get("status_details"),
+        usage=response.get("usage"),
+        metadata=response.get("metadata"),
+        latency_ms=latency_ms,
+    )
+
+
+def lost_response(response_id: str, event_id: str, latency_ms: int | None) -> list[Action]:
+    """Return the end of a response that a lost connection leaves behind."""
     details = {"type": "failed", "error": {"type": "server_error", "code": "upstream_lost"}}
     fields = {"id": response_id, "object": "realtime.response", "status": "failed", "output": []}
-    return {**fields, "status_details": details}
+    response = {**fields, "status_details": details}
+    done = {"type": "response.done", "event_id": event_id, "response": response}
+    return [to_browser(done), finished_response(response, latency_ms)]
 
 
 _INCOMPLETE = {
     "max_output_tokens": ("response_cut_short", "The answer reached its longest length.", "info"),
     "content_filter": ("response_filtered", "The service's content filter stopped the answer.", "warning"),
 }
+_INTERRUPTED = ("response_interrupted", "You spoke, so the answer was stopped.", "info")
+_STOPPED = ("response_stopped", "The answer was stopped.", "info")
 _BUSY = "The service is asked too much at the moment. Wait a little, then go on."
 _FAILED = {
     "rate_limit_exceeded": _BUSY,
@@ -213,4 +225,7 @@ def response_notice(response: Object) -> tuple[str, str, str] | None:
         if code.startswith(_EXPLAINED) and (said := error.get("message")):
             told = str(said)[:300]
         return "response_failed", told, "error"
+    if response.get("status") == "cancelled":
+        by_speech = details.get("reason") == "turn_detected"
+        return _INTERRUPTED if by_speech else _STOPPED
     return None

@@ -69,6 +69,16 @@ class Speaker:
         track = self.playback.tracks.get(item_id)
         return (track is not None and track.cutting) or response_id in self.playback.dropped_responses
 
+    def drop(self, response_id: str) -> None:
+        """Let nothing more of a response be shown or heard: it is being cancelled."""
+        self.playback.dropped_responses.add(response_id)
+
+    def interrupt(self, response_id: str | None, now: float) -> list[Action]:
+        """The user speaks, and the service cancels ``response_id``: what is on its way already is dropped."""
+        if response_id is not None:
+            self.drop(response_id)
+        return self.cut(now)
+
     def began(self, response_id: str) -> bool:
         """Whether any audio of a response has come."""
         return response_id == self.playback.latest_response_id

@@ -7,7 +7,7 @@ response is active, what was heard of each answer, and which of the service's er
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -16,7 +16,6 @@ from voiceapp.conversation import page_events, session_config
 from voiceapp.conversation.actions import (
     Action,
     KeptItem,
-    SaveResponse,
     SendBrowser,
     SendUpstream,
     notice,
@@ -30,6 +29,7 @@ from voiceapp.conversation.mcp_calls import McpEvent
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.conversation.sequencer import ResponseSequencer, is_out_of_band
 from voiceapp.conversation.speaker import Speaker
+from voiceapp.conversation.spoken_turn import SpokenTurn
 from voiceapp.mcp_servers import scrub
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, Object, UnknownEvent
@@ -38,7 +38,6 @@ _SETTLED_HERE = frozenset({
     "conversation_already_has_active_response", "response_cancel_not_active", "session_expired",
 })  # fmt: skip
 """Errors that concern only the relay: it queues, has nothing to cancel, or dials again."""
-
 
 MAX_HELD = 32
 """Events of the page that are kept while there is no service to take them."""
@@ -52,7 +51,7 @@ class Conversation:
     ids: Iterator[str]
     transcription_model: str = ""
     tools: list[Object] = field(default_factory=list)
-    ask_first: Collection[str] = ()
+    ask_first: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     approval_ms: float = 60_000.0
     sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
 
@@ -62,8 +61,7 @@ class Conversation:
         self.typed, self.own = page_events.Typed(), OwnEvents(self.ids)
         self.calls = CallFlow(self.own, self.assistant.mcp_servers, self.approval_ms, self.ask_first)
         self.speaker = Speaker(self.items, self.own)
-        self.speech_stopped_ms: float | None = None
-        self.speaking = False
+        self.turn = SpokenTurn()
         self.latency_ms: dict[str, int] = {}
         self.restoring: set[str] = set()
         self.owes_response = False
@@ -87,9 +85,8 @@ class Conversation:
 
     def _audio(self, event: events.ResponseOutputAudioDelta, now: float) -> list[Action]:
         actions = self.speaker.play(event, self.agreement.output_format, now)
-        if self.speech_stopped_ms is not None and actions:
-            self.latency_ms[event.response_id] = int(now - self.speech_stopped_ms)
-            self.speech_stopped_ms = None
+        if actions and (waited_ms := self.turn.latency(now)) is not None:
+            self.latency_ms[event.response_id] = waited_ms
         return actions
 
     def _session_created(self, event: events.SessionCreated, text: str, now: float) -> list[Action]:
@@ -109,23 +106,26 @@ class Conversation:
             to_browser(session_config.without_instructions(codec.to_fields(event))),
             *(self.own.send(news, "configure") for news in self.agreement.news()),
             *self.calls.connected(now),
-            *self._ask_again(),
-            *self._follow_up(),
-            *self._release_held(now),
+            *self._catch_up(now),
         ]
 
-    def _release_held(self, now: float) -> list[Action]:
-        """Do what the page asked for while there was no service."""
-        held, self.held = self.held, []
-        return [action for event in held for action in self.receive_client(event, now)]
+    def _catch_up(self, now: float) -> list[Action]:
+        """Do what the page asked for while there was no service, then ask for what the lost one owed.
 
-    def _ask_again(self) -> list[Action]:
-        """Ask a new connection for the answer that the lost one still owed."""
-        if not self.owes_response:
-            return []
-        self.owes_response = False
+        One answer is enough, and it has to know what was typed meanwhile.
+        """
+        held, self.held = self.held, []
+        stopped = any(
+            isinstance(event, events.OutputAudioBufferClear | events.ResponseCancel) for event in held
+        )
+        owed, self.owes_response = self.owes_response and not stopped, False
+        actions = [action for event in held for action in self.receive_client(event, now)]
+        if not self.sequencer.idle:
+            return actions
+        if not owed:
+            return [*actions, *self._follow_up()]
         self.calls.response_began()
-        return self._ask()
+        return [*actions, *self._ask()]
 
     def _error(self, event: events.Error, text: str, now: float) -> list[Action]:
         code = event.error.get("code")
@@ -147,6 +147,7 @@ class Conversation:
                 return []
         if code in _SETTLED_HERE:
             return []
+        self.items.doubt.refused(code)
         return [SendBrowser(scrub(text, self.assistant.mcp_servers))]
 
     # -- items --------------------------------------------------------------------------------------
@@ -175,8 +176,7 @@ class Conversation:
     def _transcribed(
         self, event: events.ConversationItemInputAudioTranscriptionCompleted, text: str, now: float
     ) -> list[Action]:
-        saves = self.items.transcript(event.item_id, event.transcript, "completed", now)
-        return [SendBrowser(text), *saves]
+        return [SendBrowser(text), *self.items.transcribed(event.item_id, event.transcript, now)]
 
     def _not_transcribed(
         self, event: events.ConversationItemInputAudioTranscriptionFailed, text: str, now: float
@@ -187,6 +187,7 @@ class Conversation:
 
     def _response_created(self, event: events.ResponseCreated, text: str, now: float) -> list[Action]:
         if not is_out_of_band(event.response):
+            self.turn.answered()
             # The outputs of earlier calls are in this response's context already.
             self.calls.response_began()
         return [*self._send(self.sequencer.created(event.response)), SendBrowser(text)]
@@ -210,21 +211,15 @@ class Conversation:
         return [*self.speaker.complete(event.item_id), SendBrowser(text)]
 
     def _response_done(self, event: events.ResponseDone, text: str, now: float) -> list[Action]:
-        response = event.response
-        response_id = str(response.get("id", ""))
-        actions: list[Action] = []
+        response, actions = event.response, list[Action]()
         for raw in response.get("output") or []:
             actions += self.speaker.complete(str(raw.get("id", "")))
-        actions += [SendBrowser(text), *self._send(self.sequencer.done(response))]
-        saved = SaveResponse(
-            response_id,
-            str(response.get("status", "")),
-            response.get("status_details"),
-            response.get("usage"),
-            response.get("metadata"),
-            self.latency_ms.pop(response_id, None),
-        )
-        actions.append(saved)
+        if due := self.sequencer.done(response):
+            # It comes after the outputs of all calls so far, and so answers them as well.
+            self.calls.response_began()
+        actions += [SendBrowser(text), *self._send(due)]
+        latency_ms = self.latency_ms.pop(str(response.get("id", "")), None)
+        actions.append(session_config.finished_response(response, latency_ms))
         if told := session_config.response_notice(response):
             actions.append(notice(*told))
         return [*actions, *self._follow_up()]
@@ -234,17 +229,21 @@ class Conversation:
     def _speech_started(
         self, event: events.InputAudioBufferSpeechStarted, text: str, now: float
     ) -> list[Action]:
-        self.speaking = True
+        self.turn.began()
         # One turn is spoken at a time; the item that it becomes is announced when it is over.
         self.items.speech_began = {event.item_id: now}
         interrupts = (self.agreement.turn_detection or {}).get("interrupt_response") is not False
-        return [SendBrowser(text), *(self.speaker.cut(now) if interrupts else [])]
+        cut = self.speaker.interrupt(self.sequencer.active, now) if interrupts else []
+        return [SendBrowser(text), *cut]
+
+    def _committed(self, event: events.InputAudioBufferCommitted, text: str, now: float) -> list[Action]:
+        self.items.doubt.became(event.item_id)
+        return [SendBrowser(text)]
 
     def _speech_stopped(
         self, event: events.InputAudioBufferSpeechStopped, text: str, now: float
     ) -> list[Action]:
-        self.speech_stopped_ms = now
-        self.speaking = False
+        self.turn.stopped(now)
         return [SendBrowser(text)]
 
     # -- from the page ------------------------------------------------------------------------------
@@ -274,6 +273,7 @@ class Conversation:
                 if due is None:
                     return [self._refuse("too_many_responses", "Too many responses are waiting.", event)]
                 return self._send(due)
+        self.items.doubt.page_sent(event)
         return [SendUpstream(codec.to_fields(event))]
 
     def playback_report(self, item_id: str, played_ms: float, *, final: bool, now: float) -> list[Action]:
@@ -318,11 +318,8 @@ class Conversation:
 
     def tick(self, now: float) -> list[Action]:
         """Do what is due by now."""
-        actions = self.speaker.tick(now)
-        for item_id in self.items.overdue(now):
-            actions += self.items.transcript(item_id, "", "failed", now)
-            actions.append(to_browser({"type": "caption.failed", "item_id": item_id}))
-        return [*actions, *self.calls.tick(now), *self._follow_up()]
+        due = [*self.speaker.tick(now), *self.items.tick(now), *self.calls.tick(now)]
+        return [*due, *self._follow_up()]
 
     def finish(self, now: float) -> list[Action]:
         """The session ends: settle what is open, so that nothing said is lost."""
@@ -330,8 +327,8 @@ class Conversation:
 
     def quiet(self, now: float) -> bool:
         """Whether nothing is being said, thought, played or transcribed, so that a change goes unnoticed."""
-        busy = self.speaking or self.calls.pending or self.items.transcripts_due
-        return not busy and self.sequencer.idle and not self.speaker.playback.playing(now)
+        spoken = self.turn.open(now) or self.items.transcripts_due or self.speaker.playback.playing(now)
+        return not spoken and not self.calls.pending and self.sequencer.idle
 
     def disconnected(self, now: float) -> list[Action]:
         """The service's connection is gone; a new one starts from ``session.created`` with the history.
@@ -344,15 +341,14 @@ class Conversation:
         self.owes_response |= not self.sequencer.idle and not begun
         actions = [*self.speaker.complete_all(), *self.calls.lost(now)]
         if active is not None:
-            response = session_config.lost_response(active)
-            done = {"type": "response.done", "event_id": self.own.next_id(), "response": response}
-            saved = SaveResponse(active, "failed", response["status_details"], None, None, None)
-            actions += [to_browser(done), saved]
+            latency_ms = self.latency_ms.pop(active, None)
+            actions += session_config.lost_response(active, self.own.next_id(), latency_ms)
         self.sequencer.reset()
         self.own.clear()
-        self.speaking = False
+        self.turn.lost()
+        self.items.doubt.lost()
         self.agreement.lost()
-        return [*actions, *self.items.end_growing(now)]
+        return [*actions, *self.items.finish(now)]
 
     # -- small parts --------------------------------------------------------------------------------
 
@@ -366,6 +362,9 @@ class Conversation:
         return self.own.stamp(fields, "response")
 
     def _send(self, fields: list[Object]) -> list[Action]:
+        for event in fields:
+            if event["type"] == "response.cancel":
+                self.speaker.drop(event["response_id"])
         return [SendUpstream(event) for event in fields]
 
     def _refuse(self, code: str, message: str, refused: Event | UnknownEvent) -> SendBrowser:
@@ -393,6 +392,7 @@ _SERVER: dict[type[Event | UnknownEvent], _Handler] = {
     events.ResponseFunctionCallArgumentsDelta: Conversation._arguments_delta,
     events.ResponseFunctionCallArgumentsDone: Conversation._arguments_done,
     events.ResponseDone: Conversation._response_done,
+    events.InputAudioBufferCommitted: Conversation._committed,
     events.InputAudioBufferSpeechStarted: Conversation._speech_started,
     events.InputAudioBufferSpeechStopped: Conversation._speech_stopped,
     **dict.fromkeys(get_args(TextEvent), Conversation._text),

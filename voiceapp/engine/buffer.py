@@ -7,8 +7,8 @@ from typing import Final
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine import checks
 
-LEAST_COMMIT_MS: Final = 100
-MOST_BYTES: Final = 15 * 1024 * 1024
+MIN_COMMIT_MS: Final = 100
+MAX_BYTES: Final = 15 * 1024 * 1024
 """Audio that may wait for a commit: more than five minutes of PCM16, half an hour of G.711."""
 
 
@@ -38,10 +38,10 @@ class InputBuffer:
 
     def append(self, audio: bytes) -> None:
         """Add whole samples; raise ``ProtocolError`` where too much waits already."""
-        if len(self._data) + len(audio) > MOST_BYTES:
+        if len(self._data) + len(audio) > MAX_BYTES:
             raise checks.refuse(
                 "input_audio_buffer_full",
-                f"Error appending audio: the buffer may hold {MOST_BYTES} bytes. Commit or clear it first.",
+                f"Error appending audio: the buffer may hold {MAX_BYTES} bytes. Commit or clear it first.",
                 "audio",
             )
         self._data += audio
@@ -54,11 +54,11 @@ class InputBuffer:
     def commit(self) -> tuple[bytes, float, float]:
         """Take everything out: the audio, and when it began and ended."""
         waiting_ms = self.end_ms - self._start_ms
-        if waiting_ms < LEAST_COMMIT_MS:
+        if waiting_ms < MIN_COMMIT_MS:
             raise checks.refuse(
                 "input_audio_buffer_commit_empty",
                 "Error committing input audio buffer: buffer too small. Expected at least "
-                f"{LEAST_COMMIT_MS}ms of audio, but buffer only has {waiting_ms:.2f}ms of audio.",
+                f"{MIN_COMMIT_MS}ms of audio, but buffer only has {waiting_ms:.2f}ms of audio.",
                 None,
             )
         audio, start_ms, end_ms = bytes(self._data), self._start_ms, self.end_ms

@@ -14,8 +14,8 @@ from voiceapp.errors import AudioFormatError, ProtocolError
 
 Check = Callable[[Any, str], Any]
 
-_MOST_METADATA, _LONGEST_KEY, _LONGEST_VALUE = 16, 64, 512
-_LONGEST_ID: Final = 512
+_MAX_METADATA, _MAX_KEY_CHARS, _MAX_VALUE_CHARS = 16, 64, 512
+_MAX_ID_CHARS: Final = 512
 
 VOICES: Final = (
     "alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse", "marin", "cedar", "heart",
@@ -211,22 +211,21 @@ def max_tokens(value: Any, path: str) -> int | str:
 def metadata(value: Any, path: str) -> dict[str, str]:
     """Check metadata: at most 16 pairs of strings, keys to 64 and values to 512 characters."""
     pairs = any_object(value, path)
-    if len(pairs) > _MOST_METADATA:
+    if len(pairs) > _MAX_METADATA:
         raise refuse(
             "object_above_max_properties",
-            f"Invalid '{path}': too many properties. Expected at most {_MOST_METADATA}, but got "
-            f"{len(pairs)}.",
+            f"Invalid '{path}': too many properties. Expected at most {_MAX_METADATA}, but got {len(pairs)}.",
             path,
         )
     for key, inner in pairs.items():
-        text(_LONGEST_KEY)(key, f"{path} key")
-        text(_LONGEST_VALUE)(inner, f"{path}.{key}")
+        text(_MAX_KEY_CHARS)(key, f"{path} key")
+        text(_MAX_VALUE_CHARS)(inner, f"{path}.{key}")
     return pairs
 
 
 def item_id(value: Any, path: str) -> str:
     """Check an id chosen by the client."""
-    name: str = text(_LONGEST_ID)(value, path)
+    name: str = text(_MAX_ID_CHARS)(value, path)
     if not name:
         raise refuse("invalid_value", f"Invalid '{path}': expected a string that is not empty.", path)
     return name

@@ -18,7 +18,7 @@ from voiceapp.engine.session_config import Kind, SessionConfig
 Object = dict[str, Any]
 
 PREFIX: Final = "ek_"
-SHORTEST_S, LONGEST_S, USUAL_S = 10, 7200, 600
+MIN_S, MAX_S, USUAL_S = 10, 7200, 600
 _ALPHABET: Final = string.ascii_letters + string.digits
 
 

@@ -23,7 +23,7 @@ from voiceapp.engine.actions import (
     Spoken,
     StartReply,
 )
-from voiceapp.engine.buffer import MOST_BYTES
+from voiceapp.engine.buffer import MAX_BYTES
 from voiceapp.engine.faults import Dropped, FaultScript, deliver
 from voiceapp.engine.hearing import Hearing
 from voiceapp.engine.reply import ReplyWork
@@ -45,10 +45,10 @@ SendMessage = Callable[[Any], Awaitable[None]]
 
 SESSION_MINUTES: Final = 60
 # An append of the largest size in base64, and its envelope.
-_LONGEST_MESSAGE: Final = MOST_BYTES * 4 // 3 + 4096
+_MAX_MESSAGE_CHARS: Final = MAX_BYTES * 4 // 3 + 4096
 # A client that reads no faster gets no more speech for a while, and beyond the second mark is let go.
 _ENOUGH_UNSENT_BYTES: Final = 1024 * 1024
-_MOST_UNSENT_BYTES: Final = 32 * 1024 * 1024
+_MAX_UNSENT_BYTES: Final = 32 * 1024 * 1024
 _SLOW_CLIENT: Final = 4014
 _INTERNAL_ERROR: Final = 1011
 _ALPHABET: Final = string.ascii_letters + string.digits
@@ -156,7 +156,7 @@ class Connection:
                     "Expected a text WebSocket message; binary frames are not supported.",
                     code="invalid_event",
                 )
-            if len(text) > _LONGEST_MESSAGE:
+            if len(text) > _MAX_MESSAGE_CHARS:
                 raise _too_long()
             fields = codec.decode_fields(text)
             given = fields.get("event_id")
@@ -198,7 +198,7 @@ class Connection:
             self._unsent_bytes += len(data)
         if self._unsent_bytes > _ENOUGH_UNSENT_BYTES:
             self._drained.clear()
-        if self._unsent_bytes > _MOST_UNSENT_BYTES:
+        if self._unsent_bytes > _MAX_UNSENT_BYTES:
             self._unsent.clear()
             self._unsent.append(Close(_SLOW_CLIENT, "The client does not read."))
         self._to_send.set()
@@ -313,7 +313,7 @@ class Connection:
 
 def _too_long() -> DecodeError:
     return DecodeError(
-        f"Invalid 'audio': string too long. Expected at most {MOST_BYTES} bytes of audio.",
+        f"Invalid 'audio': string too long. Expected at most {MAX_BYTES} bytes of audio.",
         code="string_above_max_length",
         param="audio",
     )

@@ -118,10 +118,10 @@ def _read_wish(path: str, query: dict[str, str], preset: dict[str, Any] | None) 
 def _thinker(query: dict[str, str]) -> thinking.Thinker:
     """Return who shall think; only holders of the engine's key may choose."""
     try:
-        kind = Thinking(query["thinking"]) if query.get("thinking") else None
+        kind = Thinking(query.get("thinking", ""))
         user_id = int(query.get("user") or 0)
     except ValueError:
-        kinds = ", ".join(kind.value for kind in Thinking)
+        kinds = ", ".join(filter(None, (kind.value for kind in Thinking)))
         raise _Refusal(400, "invalid_thinking", f"thinking is one of {kinds}, and user a number.") from None
     return thinking.Thinker(kind, user_id, query.get("thread", "")[:64])
 

@@ -17,13 +17,13 @@ _FRAME: Final = 384
 _HOP: Final = 128
 # Three frames are 40 ms, the shortest key that a telephone may send; a gap as long lets go of it.
 _FRAMES: Final = 3
-_LEAST_POWER: Final = 10 ** (-42 / 10)
+_MIN_POWER: Final = 10 ** (-42 / 10)
 # Speech has energy everywhere, keys have all of it in two places.
-_LEAST_SHARE: Final = 0.6
-_MOST_TWIST: Final = 10 ** (8 / 10)
-_LEAST_LEAD: Final = 10 ** (6 / 10)
+_MIN_SHARE: Final = 0.6
+_MAX_TWIST: Final = 10 ** (8 / 10)
+_MIN_LEAD: Final = 10 ** (6 / 10)
 # A voice that hits both tones by chance has overtones.
-_MOST_OVERTONE: Final = 0.1
+_MAX_OVERTONE: Final = 0.1
 
 
 def _waves(frequencies: tuple[int, ...]) -> NDArray[np.complex64]:
@@ -72,7 +72,7 @@ def _keys(frames: Samples) -> list[str | None]:
     """Return the key in each frame; ``frames`` has the shape (frames, samples)."""
     energy = np.mean(frames**2, axis=1)
     # Most of a call is silence or the pauses of speech, where there is nothing to look for.
-    loud = np.flatnonzero(energy >= _LEAST_POWER)
+    loud = np.flatnonzero(energy >= _MIN_POWER)
     found: list[str | None] = [None] * len(frames)
     if not loud.size:
         return found
@@ -86,11 +86,11 @@ def _keys(frames: Samples) -> list[str | None]:
 def _key(tones: Samples, overtones: Samples, energy: float) -> str | None:
     row, column = int(tones[:4].argmax()), int(tones[4:].argmax())
     low, high = float(tones[row]), float(tones[4 + column])
-    if low + high < _LEAST_SHARE * energy or not 1 / _MOST_TWIST <= low / max(high, 1e-12) <= _MOST_TWIST:
+    if low + high < _MIN_SHARE * energy or not 1 / _MAX_TWIST <= low / max(high, 1e-12) <= _MAX_TWIST:
         return None
     for group, strongest in ((tones[:4], low), (tones[4:], high)):
-        if np.sort(group)[-2] * _LEAST_LEAD > strongest:
+        if np.sort(group)[-2] * _MIN_LEAD > strongest:
             return None
-    if overtones[row] > _MOST_OVERTONE * low or overtones[4 + column] > _MOST_OVERTONE * high:
+    if overtones[row] > _MAX_OVERTONE * low or overtones[4 + column] > _MAX_OVERTONE * high:
         return None
     return _KEYS[row][column]

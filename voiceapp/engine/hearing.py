@@ -45,8 +45,8 @@ _PIECE_MS: Final = 1_000
 # After so much silence in an open turn there are no more words to be found.
 _QUIET_MS: Final = 1_000
 # A client may send a file at once; what is not heard yet waits here, and the client beyond that.
-_MOST_WAITING_BYTES: Final = 16 * 1024 * 1024
-_MOST_FINISHING: Final = 8
+_MAX_WAITING_BYTES: Final = 16 * 1024 * 1024
+_MAX_FINISHING: Final = 8
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class Hearing:
         """Queue an order; callers wait for ``room`` between messages."""
         if isinstance(order, Hear):
             self._waiting_bytes += len(order.audio)
-            if self._waiting_bytes > _MOST_WAITING_BYTES:
+            if self._waiting_bytes > _MAX_WAITING_BYTES:
                 self._room.clear()
         self._orders.put_nowait(order)
 
@@ -153,7 +153,7 @@ class Hearing:
 
     def _done_with(self, audio: bytes) -> None:
         self._waiting_bytes -= len(audio)
-        if self._waiting_bytes <= _MOST_WAITING_BYTES:
+        if self._waiting_bytes <= _MAX_WAITING_BYTES:
             self._room.set()
 
     def _listen(self, order: Listen) -> None:
@@ -300,7 +300,7 @@ class Hearing:
 
     async def _begin_finishing(self, finish: Coroutine[Any, Any, None], utterance: Utterance | None) -> None:
         key = utterance or Utterance(self._models, self._ear, self._ear.end_ms)
-        while len(self._finishing) >= _MOST_FINISHING:
+        while len(self._finishing) >= _MAX_FINISHING:
             await asyncio.wait(self._finish_tasks, return_when=asyncio.FIRST_COMPLETED)
         self._finishing.add(key)
         task = self._tasks.create_task(finish)

@@ -17,7 +17,7 @@ from voiceapp.text.provider import Called, HistoryItem, Returned, Said, text_tok
 # Enough for the last few turns; a session may last an hour and must not keep an hour of audio.
 AUDIO_BUDGET_BYTES: Final = 512 * 1024
 # Far more than any response reads of it; all is kept in memory until the session ends.
-MOST_GIVEN_CHARS: Final = 64 * 1024 * 1024
+MAX_GIVEN_CHARS: Final = 64 * 1024 * 1024
 # What an item costs beyond its words.
 _ITEM_CHARS: Final = 1024
 # A word of which at least this much was cut off was not heard.
@@ -148,10 +148,10 @@ class Conversation:
     def admit(self, item: Item) -> None:
         """Count an item that a client gives; raise ``ProtocolError`` where it gave too much already."""
         chars = self._given_chars + _ITEM_CHARS + len(str(item.fields))
-        if chars > MOST_GIVEN_CHARS:
+        if chars > MAX_GIVEN_CHARS:
             raise checks.refuse(
                 "conversation_full",
-                f"Error adding item: clients may add {MOST_GIVEN_CHARS} characters to one conversation.",
+                f"Error adding item: clients may add {MAX_GIVEN_CHARS} characters to one conversation.",
                 "item",
             )
         self._given_chars = chars
@@ -232,68 +232,57 @@ def within(said: Sequence[HistoryItem], tokens: int) -> tuple[HistoryItem, ...]:
 
 # -- items from the client ------------------------------------------------------------------------------
 
+_TEXT: Final = checks.fields({"type": checks.text(), "text": checks.text()}, required=["text"])
+_AUDIO: Final = checks.fields(
+    {
+        "type": checks.text(),
+        "audio": checks.nullable(checks.text()),
+        "transcript": checks.nullable(checks.text()),
+    }
+)
+_IMAGE: Final = checks.fields(
+    {"type": checks.text(), "image_url": checks.text(), "detail": checks.one_of("auto", "low", "high")},
+    required=["image_url"],
+)
 _PARTS: Final[dict[str, dict[str, Any]]] = {
-    "user": {
-        "input_text": checks.fields({"type": checks.text(), "text": checks.text()}, required=["text"]),
-        "input_audio": checks.fields(
-            {
-                "type": checks.text(),
-                "audio": checks.nullable(checks.text()),
-                "transcript": checks.nullable(checks.text()),
-            }
-        ),
-        "input_image": checks.fields(
-            {
-                "type": checks.text(),
-                "image_url": checks.text(),
-                "detail": checks.one_of("auto", "low", "high"),
-            },
-            required=["image_url"],
-        ),
-    },
-    "system": {
-        "input_text": checks.fields({"type": checks.text(), "text": checks.text()}, required=["text"]),
-    },
-    "assistant": {
-        "output_text": checks.fields({"type": checks.text(), "text": checks.text()}, required=["text"]),
-        "output_audio": checks.fields(
-            {
-                "type": checks.text(),
-                "audio": checks.nullable(checks.text()),
-                "transcript": checks.nullable(checks.text()),
-            }
-        ),
-    },
+    "user": {"input_text": _TEXT, "input_audio": _AUDIO, "input_image": _IMAGE},
+    "system": {"input_text": _TEXT},
+    "assistant": {"output_text": _TEXT, "output_audio": _AUDIO},
 }
-_LONGEST_REASON: Final = 1024
-_STATUS: Final = checks.one_of("completed", "incomplete", "in_progress")
+_MAX_REASON_CHARS: Final = 1024
+_COMMON: Final = {
+    "id": checks.item_id,
+    "object": checks.text(),
+    "type": checks.text(),
+    "status": checks.one_of("completed", "incomplete", "in_progress"),
+}
 _ITEMS: Final = {
     "message": checks.fields(
         {
-            "id": checks.item_id, "object": checks.text(), "type": checks.text(), "status": _STATUS,
+            **_COMMON,
             "role": checks.one_of(*_PARTS), "content": lambda value, path: value, "phase": checks.text(),
         },
         required=["role", "content"],
     ),
     "function_call": checks.fields(
         {
-            "id": checks.item_id, "object": checks.text(), "type": checks.text(), "status": _STATUS,
+            **_COMMON,
             "call_id": checks.item_id, "name": checks.text(), "arguments": checks.text(),
         },
         required=["name", "arguments"],
     ),
     "function_call_output": checks.fields(
         {
-            "id": checks.item_id, "object": checks.text(), "type": checks.text(), "status": _STATUS,
+            **_COMMON,
             "call_id": checks.item_id, "output": checks.text(),
         },
         required=["call_id", "output"],
     ),
     "mcp_approval_response": checks.fields(
         {
-            "id": checks.item_id, "object": checks.text(), "type": checks.text(), "status": _STATUS,
+            **_COMMON,
             "approval_request_id": checks.item_id, "approve": checks.boolean,
-            "reason": checks.nullable(checks.text(_LONGEST_REASON)),
+            "reason": checks.nullable(checks.text(_MAX_REASON_CHARS)),
         },
         required=["approval_request_id", "approve"],
     ),

@@ -20,7 +20,7 @@ from voiceapp.protocol.events import Object
 from voiceapp.tools.mcp_asking import CallMcpTool
 
 # Approvals may never come; whoever has so many open is not asked for more.
-_MOST_OPEN: Final = 32
+_MAX_OPEN: Final = 32
 
 
 @dataclass(slots=True)
@@ -48,8 +48,8 @@ class McpCalls:
 
     def begin(self, call: McpCall) -> None:
         """Take a call whose arguments are complete; it runs at once unless it is to be approved first."""
-        if len(self._calls) >= _MOST_OPEN:
-            self._end(call, None, _refusal(f"At most {_MOST_OPEN} calls may be open at once."))
+        if len(self._calls) >= _MAX_OPEN:
+            self._end(call, None, _refusal(f"At most {_MAX_OPEN} calls may be open at once."))
             return
         self._calls[call.item.id] = call
         if call.item.fields["approval_request_id"] is None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from voiceapp.engine.actions import Action
 from voiceapp.engine.items import Conversation, Item
 from voiceapp.errors import ProtocolError
-from voiceapp.mcp_servers import MOST_TOOLS
+from voiceapp.mcp_servers import MAX_TOOLS, headers_with
 from voiceapp.protocol import events as ev
 from voiceapp.protocol.events import Object
 from voiceapp.text.provider import Tool
@@ -17,7 +17,7 @@ from voiceapp.tools.mcp_asking import ListMcpTools, McpAddress, McpTool
 from voiceapp.tools.mcp_rules import allowed, free_name, needs_approval
 
 # A client may name other servers with every update; what it named long ago is forgotten.
-_MOST_LISTINGS: Final = 32
+_MAX_LISTINGS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ class McpTools:
                 continue
             listing = _Listing(self._new_id("mcpl"))
             self._emit(ev.McpListToolsInProgress, item_id=listing.item_id)
-            if sum(one.state == "pending" for one in self._listings.values()) >= _MOST_LISTINGS:
+            if sum(one.state == "pending" for one in self._listings.values()) >= _MAX_LISTINGS:
                 self._emit(ev.McpListToolsFailed, item_id=listing.item_id)
                 continue
             self._listings[server] = listing
             self._act(ListMcpTools(listing.item_id, server))
         answered = [server for server, listing in self._listings.items() if listing.state != "pending"]
-        for server in answered[: max(0, len(self._listings) - _MOST_LISTINGS)]:
+        for server in answered[: max(0, len(self._listings) - _MAX_LISTINGS)]:
             del self._listings[server]
 
     def listed(self, item_id: str, tools: Sequence[McpTool]) -> None:
@@ -76,7 +76,7 @@ class McpTools:
         if found is None:
             return
         server, listing = found
-        known = tuple(tools)[:MOST_TOOLS]
+        known = tuple(tools)[:MAX_TOOLS]
         told = self._tell(item_id, server, {"tools": [_shown(tool) for tool in known]})
         listing.tools, listing.state = (known, "listed") if told else ((), "failed")
         self._emit(ev.McpListToolsCompleted if told else ev.McpListToolsFailed, item_id=item_id)
@@ -118,7 +118,7 @@ class McpTools:
     def offers(self, tools: Sequence[Object]) -> dict[str, Offer]:
         """Return the tools of the servers among ``tools`` by the names under which they are offered."""
         taken = {tool["name"] for tool in tools if tool["type"] == "function"}
-        room = MOST_TOOLS - len(taken)
+        room = MAX_TOOLS - len(taken)
         offers: dict[str, Offer] = {}
         for entry in _servers(tools):
             server = server_of(entry)
@@ -155,11 +155,8 @@ def chosen(
 
 def server_of(entry: Object) -> McpAddress:
     """Return the server that a tool's entry names."""
-    headers = dict(entry.get("headers") or {})
-    if entry.get("authorization"):
-        headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
-        headers["Authorization"] = f"Bearer {entry['authorization']}"
-    return McpAddress(entry["server_label"], entry["server_url"], tuple(headers.items()))
+    headers = headers_with(entry.get("headers"), entry.get("authorization"))
+    return McpAddress(entry["server_label"], entry["server_url"], headers)
 
 
 def _servers(tools: Iterable[Object]) -> Iterator[Object]:

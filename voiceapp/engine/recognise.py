@@ -42,8 +42,8 @@ _HEADS: Final = 8
 _HEAD_SIZE: Final = 36
 # Nobody speaks faster; beyond it the model repeats itself.
 _TOKENS_PER_SECOND: Final = 6.5
-_LEAST_SAMPLES: Final = 1024
-_LONGEST_REPEAT: Final = 8
+_MIN_SAMPLES: Final = 1024
+_MAX_REPEAT: Final = 8
 
 Samples = NDArray[np.float32]
 
@@ -74,7 +74,7 @@ class Recogniser:
         Nothing is said in less than 64 ms. Whether there is speech at all is the detector's to say: this
         model finds words in silence.
         """
-        if samples.size < _LEAST_SAMPLES:
+        if samples.size < _MIN_SAMPLES:
             return Recognition("")
         mask = np.ones((1, samples.size), np.int64)
         hidden = self._encoder.run(None, {"input_values": samples[None], "attention_mask": mask})[0]
@@ -148,7 +148,7 @@ def collapse_repeats(tokens: list[int]) -> list[int]:
     token: people do say "two two two".
     """
     result = list(tokens)
-    for size in range(1, _LONGEST_REPEAT + 1):
+    for size in range(1, _MAX_REPEAT + 1):
         least = 5 if size == 1 else 3
         start = 0
         while start + size * least <= len(result):

@@ -29,10 +29,10 @@ _CHUNK_MS: Final = 250
 # So far ahead of the listener is enough for any network, and little is in vain when the user interrupts.
 _AHEAD_MS: Final = 4_000
 # Text that nobody has taken yet: a reply that may be dropped need not be thought to its end.
-_MOST_FACTS: Final = 64
-_MOST_SENTENCES: Final = 8
+_MAX_FACTS: Final = 64
+_MAX_SENTENCES: Final = 8
 _AT_ONCE: Final = 1_000
-_MOST_SPEECHES: Final = 2
+_MAX_SPEECHES: Final = 2
 
 
 class ReplyWork:
@@ -42,9 +42,9 @@ class ReplyWork:
         self.request = request
         self.speaking = speaking
         self._provider = provider
-        self._facts: asyncio.Queue[ReplyFact | None] = asyncio.Queue(_MOST_FACTS)
-        self._sentences: asyncio.Queue[str | None] = asyncio.Queue(_MOST_SENTENCES)
-        self._speeches: asyncio.Queue[Speech | None] = asyncio.Queue(_MOST_SPEECHES)
+        self._facts: asyncio.Queue[ReplyFact | None] = asyncio.Queue(_MAX_FACTS)
+        self._sentences: asyncio.Queue[str | None] = asyncio.Queue(_MAX_SENTENCES)
+        self._speeches: asyncio.Queue[Speech | None] = asyncio.Queue(_MAX_SPEECHES)
         self._end: Finished | Failed = Finished()
 
     async def run(self) -> None:

@@ -39,7 +39,7 @@ from voiceapp.text.provider import (
 )
 from voiceapp.tools.mcp_asking import McpCalled, McpFact, McpListed, McpNotListed
 
-_MOST_AT_ONCE: Final = 8
+_MAX_AT_ONCE: Final = 8
 _CONTEXT_TOKENS: Final = 28_224
 
 
@@ -96,9 +96,9 @@ class Responder:
                 "until the response is finished before creating a new one.",
                 None,
             )
-        if len(self._replies) >= _MOST_AT_ONCE:
+        if len(self._replies) >= _MAX_AT_ONCE:
             raise checks.refuse(
-                "rate_limit_exceeded", f"At most {_MOST_AT_ONCE} responses may run at once.", None
+                "rate_limit_exceeded", f"At most {_MAX_AT_ONCE} responses may run at once.", None
             )
         self._start(shape, wanted)
 

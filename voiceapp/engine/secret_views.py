@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from voiceapp.engine import checks
-from voiceapp.engine.client_secrets import LONGEST_S, SHORTEST_S, USUAL_S, ClientSecrets, described
+from voiceapp.engine.client_secrets import MAX_S, MIN_S, USUAL_S, ClientSecrets, described
 from voiceapp.engine.connection import new_id
 from voiceapp.engine.credentials import ADVICE, holds_key, offered
 from voiceapp.errors import ProtocolError
@@ -27,7 +27,7 @@ _REQUEST: Final = checks.fields(
         "expires_after": checks.fields(
             {
                 "anchor": checks.one_of("created_at"),
-                "seconds": checks.number(SHORTEST_S, LONGEST_S, whole=True),
+                "seconds": checks.number(MIN_S, MAX_S, whole=True),
             }
         ),
         "session": checks.any_object,

@@ -67,7 +67,7 @@ _NUMBERS: Final = _words(
     "thousand double triple"
 )
 # Runs of digits as people dictate them are seldom this short, and common lengths end them.
-_LEAST_DICTATED: Final = 3
+_MIN_DICTATED: Final = 3
 _WHOLE_NUMBERS: Final = (7, 10, 11, 12, 16)
 _SHORT: Final = 2
 
@@ -135,8 +135,8 @@ def _counting(text: str, words: list[str]) -> bool:
         if word not in _NUMBERS:
             break
         spelled += 1
-    count = max(spelled, digits if grouped or digits > _LEAST_DICTATED + 1 else 0)
-    return count >= _LEAST_DICTATED and count not in _WHOLE_NUMBERS
+    count = max(spelled, digits if grouped or digits > _MIN_DICTATED + 1 else 0)
+    return count >= _MIN_DICTATED and count not in _WHOLE_NUMBERS
 
 
 def _whole(words: list[str], *, question: bool, level: bool) -> Ending:

@@ -22,7 +22,7 @@ from voiceapp.engine.actions import (
     Speaking,
     Transcribe,
 )
-from voiceapp.engine.buffer import MOST_BYTES, InputBuffer
+from voiceapp.engine.buffer import MAX_BYTES, InputBuffer
 from voiceapp.engine.items import Conversation, Item, whole_samples
 from voiceapp.engine.responder import Responder
 from voiceapp.engine.session_config import NOT_IN_A_CONVERSATION, Kind, SessionConfig
@@ -179,10 +179,10 @@ class EngineSession:
     # -- input audio ------------------------------------------------------------------------------------
 
     def _append(self, audio: bytes) -> None:
-        if len(audio) > MOST_BYTES:
+        if len(audio) > MAX_BYTES:
             raise checks.refuse(
                 "string_above_max_length",
-                f"Invalid 'audio': string too long. Expected at most {MOST_BYTES} bytes of audio.",
+                f"Invalid 'audio': string too long. Expected at most {MAX_BYTES} bytes of audio.",
                 "audio",
             )
         whole_samples(audio, "audio", self._config.input_format)

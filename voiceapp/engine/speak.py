@@ -31,7 +31,7 @@ UNKNOWN_WORDS: Final = WeightFile(
 # The network's own, internal output: how many steps of 25 ms each phoneme lasts.
 _DURATIONS: Final = b"/Cast_32_output_0"
 _STEP_SAMPLES: Final = 600
-_MOST_PHONEMES: Final = 400
+_MAX_PHONEMES: Final = 400
 # The network begins with a third of a second of silence, which would be heard as hesitation.
 _LEAD_SAMPLES: Final = RATE_HZ * 20 // 1000
 _TAIL_SAMPLES: Final = RATE_HZ * 250 // 1000
@@ -141,11 +141,11 @@ class HibariVoice:
 def _groups(words: list[_Spoken]) -> list[list[_Spoken]]:
     """Divide words so that no group is longer than the network can read."""
     groups: list[list[_Spoken]] = []
-    size = _MOST_PHONEMES
+    size = _MAX_PHONEMES
     for word in words:
-        part = _Spoken(word.text, word.ids[:_MOST_PHONEMES])
+        part = _Spoken(word.text, word.ids[:_MAX_PHONEMES])
         size += len(part.ids) + 1
-        if size > _MOST_PHONEMES:
+        if size > _MAX_PHONEMES:
             groups.append([])
             size = len(part.ids) + 1
         groups[-1].append(part)

@@ -13,12 +13,12 @@ from voiceapp.text.provider import Delta, ReplyRequest, TextProvider
 
 @dataclass(frozen=True, slots=True)
 class Thinker:
-    """Who shall think for a session; ``kind`` is ``None`` for whoever the settings name.
+    """Who shall think for a session.
 
     ``user_id`` and ``thread_id`` say whose connected model is meant, and what it knows the session by.
     """
 
-    kind: Thinking | None = None
+    kind: Thinking = Thinking.AS_SET
     user_id: int = 0
     thread_id: str = ""
 

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import urlsplit
 
+from voiceapp.addresses import scheme_of
 from voiceapp.engine import checks
 from voiceapp.mcp_servers import (
     HEADER_NAME,
     HEADER_VALUE,
     LABEL,
-    LONGEST_SECRET,
-    LONGEST_TOOL_NAME,
-    LONGEST_URL,
-    MOST_HEADERS,
-    MOST_SERVERS,
-    MOST_TOOLS,
+    MAX_HEADERS,
+    MAX_SECRET_CHARS,
+    MAX_SERVERS,
+    MAX_TOOL_NAME_CHARS,
+    MAX_TOOLS,
+    MAX_URL_CHARS,
     OWN_HEADERS,
 )
 from voiceapp.protocol import events as ev
-
-_LONGEST_DESCRIPTION: Final = 1024
+from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS
 
 
 def tools(value: Any, path: str) -> list[dict[str, Any]]:
     """Check a list of tools."""
-    if not isinstance(value, list):
-        raise checks.wrong_type(path, "an array", value)
-    if len(value) > MOST_TOOLS:
-        raise _too_many(path, MOST_TOOLS, len(value))
-    checked = [_tool(tool, f"{path}[{index}]") for index, tool in enumerate(value)]
+    checked = [_tool(tool, f"{path}[{index}]") for index, tool in enumerate(_array(value, path))]
     labels = [tool["server_label"] for tool in checked if tool["type"] == "mcp"]
-    if len(labels) > MOST_SERVERS:
+    if len(labels) > MAX_SERVERS:
         raise checks.refuse(
-            "array_above_max_length", f"Invalid '{path}': at most {MOST_SERVERS} MCP servers.", path
+            "array_above_max_length", f"Invalid '{path}': at most {MAX_SERVERS} MCP servers.", path
         )
     if len(set(labels)) < len(labels):
         raise checks.refuse(
@@ -42,13 +37,17 @@ def tools(value: Any, path: str) -> list[dict[str, Any]]:
     return checked
 
 
-def _too_many(path: str, most: int, given: int) -> Exception:
-    return checks.refuse(
-        "array_above_max_length",
-        f"Invalid '{path}': array too long. Expected an array with maximum length {most}, "
-        f"but got an array with length {given} instead.",
-        path,
-    )
+def _array(value: Any, path: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise checks.wrong_type(path, "an array", value)
+    if len(value) > MAX_TOOLS:
+        raise checks.refuse(
+            "array_above_max_length",
+            f"Invalid '{path}': array too long. Expected an array with maximum length {MAX_TOOLS}, "
+            f"but got an array with length {len(value)} instead.",
+            path,
+        )
+    return value
 
 
 def _tool(value: Any, path: str) -> dict[str, Any]:
@@ -76,7 +75,7 @@ _FUNCTION: Final = checks.fields(
     {
         "type": checks.text(),
         "name": _name,
-        "description": checks.nullable(checks.text(_LONGEST_DESCRIPTION)),
+        "description": checks.nullable(checks.text(MAX_DESCRIPTION_CHARS)),
         "parameters": checks.nullable(checks.any_object),
         "strict": checks.nullable(checks.boolean),
     },
@@ -99,19 +98,14 @@ def _mcp(value: Any, path: str) -> dict[str, Any]:
 
 
 def _url(value: Any, path: str) -> str:
-    url: str = checks.text(LONGEST_URL)(value, path)
-    try:
-        address = urlsplit(url)
-        known = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-    except ValueError:
-        known = False
-    if not known:
+    url: str = checks.text(MAX_URL_CHARS)(value, path)
+    if scheme_of(url) not in ("http", "https"):
         raise checks.refuse("invalid_value", f"Invalid '{path}': expected an http or https address.", path)
     return url
 
 
 def _secret(value: Any, path: str) -> str:
-    text: str = checks.text(LONGEST_SECRET)(value, path)
+    text: str = checks.text(MAX_SECRET_CHARS)(value, path)
     if not HEADER_VALUE.fullmatch(text):
         raise checks.refuse("invalid_value", f"Invalid '{path}': expected printable ASCII.", path)
     return text
@@ -119,9 +113,9 @@ def _secret(value: Any, path: str) -> str:
 
 def _headers(value: Any, path: str) -> dict[str, str]:
     given = checks.any_object(value, path)
-    if len(given) > MOST_HEADERS:
+    if len(given) > MAX_HEADERS:
         raise checks.refuse(
-            "object_above_max_properties", f"Invalid '{path}': expected at most {MOST_HEADERS}.", path
+            "object_above_max_properties", f"Invalid '{path}': expected at most {MAX_HEADERS}.", path
         )
     for name in given:
         if not HEADER_NAME.fullmatch(name) or name.lower() in OWN_HEADERS:
@@ -130,11 +124,8 @@ def _headers(value: Any, path: str) -> dict[str, str]:
 
 
 def _names(value: Any, path: str) -> list[str]:
-    if not isinstance(value, list):
-        raise checks.wrong_type(path, "an array", value)
-    if len(value) > MOST_TOOLS:
-        raise _too_many(path, MOST_TOOLS, len(value))
-    return [checks.text(LONGEST_TOOL_NAME)(name, f"{path}[{index}]") for index, name in enumerate(value)]
+    name = checks.text(MAX_TOOL_NAME_CHARS)
+    return [name(one, f"{path}[{index}]") for index, one in enumerate(_array(value, path))]
 
 
 _FILTER: Final = checks.fields(
@@ -159,7 +150,7 @@ _MCP: Final = checks.fields(
         "type": checks.text(),
         "server_label": _name,
         "server_url": _url,
-        "server_description": checks.nullable(checks.text(_LONGEST_DESCRIPTION)),
+        "server_description": checks.nullable(checks.text(MAX_DESCRIPTION_CHARS)),
         "connector_id": checks.nullable(checks.text()),
         "authorization": checks.nullable(_secret),
         "headers": checks.nullable(_headers),

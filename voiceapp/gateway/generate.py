@@ -12,7 +12,7 @@ from voiceapp.gateway import contract
 from voiceapp.gateway.contract import Done, GenerateRequest, GenerateResponse
 from voiceapp.text import asking
 from voiceapp.text.asking import Spent
-from voiceapp.text.chat_result import Collector
+from voiceapp.text.chat_result import Meter
 from voiceapp.text.completions import Completions
 
 Object = dict[str, Any]
@@ -85,13 +85,13 @@ class Generation:
         return await asking.ask_for(self._completions, body, schema, self.spent)
 
     async def _texts(self, body: Object) -> AsyncGenerator[str]:
-        collector = Collector()
+        meter = Meter()
         chunks = self._completions.stream(body)
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
-                    if text := collector.feed(chunk):
+                    if text := meter.feed(chunk):
                         yield text
         finally:
-            self.spent.add(collector, body)
-        asking.check_filter(collector)
+            self.spent.add(meter, body)
+        asking.check_filter(meter)

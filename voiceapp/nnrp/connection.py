@@ -6,7 +6,7 @@ that are started, and hands what comes of them to ``partial``, ``result`` and ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Final
 
@@ -218,10 +218,7 @@ class ServerConnection:
         session = self._sessions.get(session_id)
         if session is None or session.closing is None:
             return []
-        actions: list[Action] = []
-        for operation in list(session.operations.values()):
-            actions += [Stop(operation), *self.drop(operation, DropReason.PEER_CANCELLED)]
-        return actions
+        return self._give_up(session.operations.values(), DropReason.PEER_CANCELLED)
 
     def _closed(self, session: Session) -> list[Action]:
         """Say that a session is over, once it is."""
@@ -276,7 +273,7 @@ class ServerConnection:
         session, frame_id = self._session(packet.header), packet.header.frame_id
         operation = session.by_frame.get(frame_id)
         if operation is not None:
-            return [Stop(operation), *self.drop(operation, DropReason.PEER_CANCELLED)]
+            return self._give_up([operation], DropReason.PEER_CANCELLED)
         if frame_id in session.ended.values():
             return []
         raise packet.header.error("There is no such frame.", ErrorCode.INVALID_STATE)
@@ -286,13 +283,8 @@ class ServerConnection:
         assert isinstance(control, Control)
         if control.operation_id:
             found = self._named(session, packet.header, control.operation_id)
-            chosen = [] if found is None else [found]
-        else:
-            chosen = list(session.operations.values())
-        actions: list[Action] = []
-        for operation in chosen:
-            actions += [Stop(operation), *self.drop(operation, DropReason.PEER_CANCELLED)]
-        return actions
+            return [] if found is None else self._give_up([found], DropReason.PEER_CANCELLED)
+        return self._give_up(session.operations.values(), DropReason.PEER_CANCELLED)
 
     def _deadline(self, packet: Packet) -> list[Action]:
         session, asked = self._session(packet.header), packet.metadata
@@ -351,6 +343,14 @@ class ServerConnection:
         packet = answer(operation.header, MessageType.RESULT_DROP_REASON, metadata)
         return [Send(packet), *self._ended(operation)]
 
+    def _give_up(self, operations: Iterable[Operation], reason: DropReason) -> list[Action]:
+        """Stop the work on operations that are still running, and say so."""
+        return [
+            action
+            for operation in list(operations)
+            for action in (Stop(operation), *self.drop(operation, reason))
+        ]
+
     def _ended(self, operation: Operation) -> list[Action]:
         session = self._sessions[operation.header.session_id]
         session.remove(operation)
@@ -364,17 +364,10 @@ class ServerConnection:
         """Drop what is still under way and close the connection."""
         if self.state is State.CLOSED:
             return []
-        actions: list[Action] = []
-        for session in list(self._sessions.values()):
-            for operation in list(session.operations.values()):
-                actions += [Stop(operation), *self.drop(operation, DropReason.TRANSPORT_CLOSED)]
-        actions.append(Send(wire.encode(MessageType.CLOSE)))
-        return [*actions, *self._stop_all(), End(STOPPING, "server_stopping")]
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is under way."""
-        return not any(session.operations for session in self._sessions.values())
+        running = [one for session in self._sessions.values() for one in session.operations.values()]
+        dropped = self._give_up(running, DropReason.TRANSPORT_CLOSED)
+        close = Send(wire.encode(MessageType.CLOSE))
+        return [*dropped, close, *self._stop_all(), End(STOPPING, "server_stopping")]
 
     def _stop_all(self) -> list[Action]:
         """The connection is over: every operation ends unheard."""

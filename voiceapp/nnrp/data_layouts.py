@@ -56,6 +56,7 @@ class FrameSubmit(Layout, frozen=True):
         "submit_mode": range(3),
         "loss_tolerance_policy": (0, 1, 2, 3, 0xFF),
     }
+    TAIL = None
     src_width: int = 0
     src_height: int = 0
     tile_width: int = 0
@@ -84,11 +85,6 @@ class FrameSubmit(Layout, frozen=True):
     payload_kind_bitmap: int = 0x10
     payload_frame_count: int = 1
     reserved4: int = 0
-
-    @property
-    def tail_bytes(self) -> None:
-        """See ``Layout``; the body says itself how long it is."""
-        return None
 
     def check(self) -> None:
         """See ``Layout``; what describes tensors must be 0 where there are none."""
@@ -120,6 +116,7 @@ class ResultPush(Layout, frozen=True):
     ZERO = ("reserved0", "reserved1", "reserved2", "reserved3", "reserved4", "reserved5")
     MASKS = {"result_flags": 0x07, "applied_budget_policy": 0x0F, "payload_kind_bitmap": KINDS_MASK}
     VALUES = {"result_class": range(4)}
+    TAIL = None
     status_code: int = Status.OK
     result_flags: int = 0
     section_count: int = 0
@@ -144,11 +141,6 @@ class ResultPush(Layout, frozen=True):
     payload_frame_count: int = 1
     reserved5: int = 0
 
-    @property
-    def tail_bytes(self) -> None:
-        """See ``Layout``; the body says itself how long it is."""
-        return None
-
     def check(self) -> None:
         """See ``Layout``; stale results name the frame that they reuse, partial tensors what they lack."""
         super().check()
@@ -172,17 +164,13 @@ class PartialResult(Layout, frozen=True):
 
     FORMAT = struct.Struct("<QQQQII")
     MASKS = {"flags": 0x03}
+    TAIL = ("body_bytes",)
     operation_id: int = 0
     result_sequence: int = 0
     object_id: int = 0
     delta_sequence: int = 0
     body_bytes: int = 0
     flags: int = 0
-
-    @property
-    def tail_bytes(self) -> int:
-        """See ``Layout``."""
-        return self.body_bytes
 
 
 CLIENT, SERVER = 1, 2
@@ -199,6 +187,7 @@ class Control(Layout, frozen=True):
     ZERO = ("reserved",)
     MASKS = {"flags": 0x03}
     VALUES = {"reason_code": frozenset(_REASONS), "source_role": frozenset(_ROLES)}
+    TAIL = ("diagnostic_bytes",)
     operation_id: int = 0
     control_sequence: int = 0
     reason_code: int = 0
@@ -206,11 +195,6 @@ class Control(Layout, frozen=True):
     flags: int = 0
     diagnostic_bytes: int = 0
     reserved: int = 0
-
-    @property
-    def tail_bytes(self) -> int:
-        """See ``Layout``."""
-        return self.diagnostic_bytes
 
 
 class Scheduling(Layout, frozen=True):
@@ -243,6 +227,7 @@ class ResultDrop(Layout, frozen=True):
     ZERO = ("reserved",)
     MASKS = {"flags": 0x03}
     VALUES = {"drop_reason_code": frozenset(_DROP_REASONS), "source_role": frozenset(_ROLES)}
+    TAIL = ("diagnostic_bytes",)
     operation_id: int = 0
     result_sequence: int = 0
     drop_reason_code: int = DropReason.PEER_CANCELLED
@@ -251,11 +236,6 @@ class ResultDrop(Layout, frozen=True):
     diagnostic_bytes: int = 0
     reserved: int = 0
 
-    @property
-    def tail_bytes(self) -> int:
-        """See ``Layout``."""
-        return self.diagnostic_bytes
-
 
 class RetryAfter(Layout, frozen=True):
     """RETRY_AFTER; scope 0 is the connection."""
@@ -263,6 +243,7 @@ class RetryAfter(Layout, frozen=True):
     FORMAT = struct.Struct("<QQIIHBBI")
     MASKS = {"flags": 0x03}
     VALUES = {"reason_code": frozenset(_REASONS), "source_role": frozenset(_ROLES)}
+    TAIL = ("diagnostic_bytes",)
     scope_id: int = 0
     control_sequence: int = 0
     retry_after_ms: int = 0
@@ -271,11 +252,6 @@ class RetryAfter(Layout, frozen=True):
     source_role: int = SERVER
     flags: int = 0
     diagnostic_bytes: int = 0
-
-    @property
-    def tail_bytes(self) -> int:
-        """See ``Layout``."""
-        return self.diagnostic_bytes
 
 
 # -- bodies -----------------------------------------------------------------------------------------------
@@ -327,19 +303,6 @@ class Descriptor(Layout, frozen=True):
     reserved0: int = 0
     offset: int = 0
     length: int = 0
-
-
-class EarlyDescriptor(Layout, frozen=True):
-    """The shape that a typed payload's descriptor had before preview 4, which has none of it on the wire."""
-
-    FORMAT = struct.Struct("<HHIII")
-    ZERO = ("reserved0",)
-    VALUES = {"payload_kind": _ONE_KIND}
-    payload_kind: int = 0x10
-    profile_id: int = 0
-    offset: int = 0
-    length: int = 0
-    reserved0: int = 0
 
 
 class ObjectReference(Layout, frozen=True):

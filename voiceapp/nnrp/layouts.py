@@ -74,13 +74,15 @@ KINDS_MASK = 0x7F
 class Layout(msgspec.Struct, frozen=True):
     """Base of all structures.
 
-    ``ZERO`` names fields that must be 0, ``MASKS`` the bits that a field may have, ``VALUES`` the values.
+    ``ZERO`` names fields that must be 0, ``MASKS`` the bits that a field may have, ``VALUES`` the values,
+    ``TAIL`` those that add up to the length of the packet's body: ``None`` where it says that itself.
     """
 
     FORMAT: ClassVar[struct.Struct]
     ZERO: ClassVar[Collection[str]] = ()
     MASKS: ClassVar[Mapping[str, int]] = {}
     VALUES: ClassVar[Mapping[str, Collection[int]]] = {}
+    TAIL: ClassVar[Collection[str] | None] = ()
 
     def pack(self) -> bytes:
         """Return the bytes; raise ``LocalProtocolError`` where a number does not fit its field."""
@@ -118,13 +120,14 @@ class Layout(msgspec.Struct, frozen=True):
     @property
     def tail_bytes(self) -> int | None:
         """How long the body must be; ``None`` where the structure does not say."""
-        return 0
+        return None if self.TAIL is None else sum(getattr(self, name) for name in self.TAIL)
 
 
 class ClientHello(Layout, frozen=True):
     """CLIENT_HELLO."""
 
     FORMAT = struct.Struct("<BBHIIIIIIHHHHIIHHHHIII")
+    TAIL = ("auth_bytes", "control_extension_bytes")
     min_version: int = 1
     max_version: int = 1
     wire_format_bitmap: int = 1
@@ -148,17 +151,13 @@ class ClientHello(Layout, frozen=True):
     auth_bytes: int = 0
     control_extension_bytes: int = 0
 
-    @property
-    def tail_bytes(self) -> int:
-        """See ``Layout``."""
-        return self.auth_bytes + self.control_extension_bytes
-
 
 class ServerHelloAck(Layout, frozen=True):
     """SERVER_HELLO_ACK."""
 
     FORMAT = struct.Struct("<BBBBIIIIIIIIIIIHHHHHHIIIII")
     ZERO = ("reserved0",)
+    TAIL = ("control_extension_bytes",)
     selected_version: int = 1
     selected_wire_format: int = 0
     auth_status: int = 0
@@ -186,11 +185,6 @@ class ServerHelloAck(Layout, frozen=True):
     control_extension_bytes: int = 0
     server_flags: int = 0
 
-    @property
-    def tail_bytes(self) -> int:
-        """See ``Layout``."""
-        return self.control_extension_bytes
-
 
 class SessionPatchAck(Layout, frozen=True):
     """SESSION_PATCH_ACK."""
@@ -198,6 +192,7 @@ class SessionPatchAck(Layout, frozen=True):
     FORMAT = struct.Struct("<HHIIIHHIHHQIII")
     ZERO = ("reserved0",)
     VALUES = {"ack_status": range(3), "reject_reason": range(6)}
+    TAIL = ("profile_patch_ack_bytes",)
     ack_status: int = 0
     reject_reason: int = 0
     applied_patch_mask: int = 0
@@ -213,11 +208,6 @@ class SessionPatchAck(Layout, frozen=True):
     effective_compression_bitmap: int = 0
     profile_patch_ack_bytes: int = 0
 
-    @property
-    def tail_bytes(self) -> int:
-        """See ``Layout``."""
-        return self.profile_patch_ack_bytes
-
 
 class SessionOpen(Layout, frozen=True):
     """SESSION_OPEN; profile and schema are those of token deltas unless others are asked for."""
@@ -226,6 +216,7 @@ class SessionOpen(Layout, frozen=True):
     ZERO = ("reserved0",)
     MASKS = {"session_flags": 0x0F}
     VALUES = {"priority_class": range(3)}
+    TAIL = ("resume_token_bytes", "auth_bytes", "session_extension_bytes")
     requested_session_id: int = 0
     profile_id: int = 2
     priority_class: int = 1
@@ -240,11 +231,6 @@ class SessionOpen(Layout, frozen=True):
     auth_bytes: int = 0
     session_extension_bytes: int = 0
     client_session_tag: int = 0
-
-    @property
-    def tail_bytes(self) -> int:
-        """See ``Layout``."""
-        return self.resume_token_bytes + self.auth_bytes + self.session_extension_bytes
 
 
 class SessionStatus(IntEnum):
@@ -262,6 +248,7 @@ class SessionOpenAck(Layout, frozen=True):
     FORMAT = struct.Struct("<IHBBIIHHIIIIQIII")
     MASKS = {"session_flags_ack": 0x1F}
     VALUES = {"session_status": range(4)}
+    TAIL = ("resume_token_bytes", "session_extension_bytes")
     session_id: int = 0
     accepted_profile_id: int = 2
     accepted_priority_class: int = 1
@@ -278,11 +265,6 @@ class SessionOpenAck(Layout, frozen=True):
     route_scope_id: int = 0
     session_error_code: int = 0
     session_flags_ack: int = 0
-
-    @property
-    def tail_bytes(self) -> int:
-        """See ``Layout``."""
-        return self.resume_token_bytes + self.session_extension_bytes
 
 
 class SessionClose(Layout, frozen=True):
@@ -322,6 +304,7 @@ class Error(Layout, frozen=True):
 
     FORMAT = struct.Struct("<8I")
     VALUES = {"error_scope": range(3), "fatal": range(2)}
+    TAIL = ("diagnostic_bytes",)
     error_code: int = ErrorCode.INTERNAL_ERROR
     error_scope: int = Scope.CONNECTION
     fatal: int = 0
@@ -330,8 +313,3 @@ class Error(Layout, frozen=True):
     frame_id: int = 0
     view_id: int = 0
     diagnostic_bytes: int = 0
-
-    @property
-    def tail_bytes(self) -> int:
-        """See ``Layout``."""
-        return self.diagnostic_bytes

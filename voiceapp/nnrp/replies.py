@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from voiceapp.errors import RemoteProtocolError
 from voiceapp.nnrp import profile
 from voiceapp.nnrp.wire import MAX_BODY_BYTES
-from voiceapp.protocol import tool_calls
+from voiceapp.protocol import chat_chunks, tool_calls
+from voiceapp.protocol.chat_chunks import Delta
 from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_call_assembler import ToolCallAssembler
 from voiceapp.protocol.tool_calls import AnyToolCallEvent, ToolCallCompleted, ToolCallFault
@@ -17,22 +16,6 @@ from voiceapp.text.chat_result import Collector
 
 MAX_REPLY_CHARS: Final = MAX_BODY_BYTES // 8
 """Longest text of a reply: its last event holds all of it, and JSON may take six bytes for a character."""
-
-
-class _Delta(msgspec.Struct):
-    content: str | None = None
-    refusal: str | None = None
-
-
-class _Choice(msgspec.Struct):
-    index: int | None = None
-    delta: _Delta | None = None
-    finish_reason: str | None = None
-
-
-class _Chunk(msgspec.Struct):
-    choices: list[_Choice] | None = None
-    usage: dict[str, Any] | None = None
 
 
 class Reply:
@@ -57,10 +40,7 @@ class Reply:
 
     def feed(self, chunk: Object) -> list[Object]:
         """Return the events that a chunk makes; raise ``RemoteProtocolError`` where it breaks the rules."""
-        try:
-            read = msgspec.convert(chunk, _Chunk)
-        except msgspec.ValidationError as error:
-            raise RemoteProtocolError(f"Not a chat chunk: {error}", code="invalid_chunk") from None
+        read = chat_chunks.read(chunk)
         self._begun |= bool(read.choices)
         events = [
             event
@@ -101,7 +81,7 @@ class Reply:
         """The stream failed or was given up: return an error for each tool call that had started."""
         return self._tool_calls(self._assembler.abort(fault))
 
-    def _texts(self, delta: _Delta, chunk: Object) -> list[Object]:
+    def _texts(self, delta: Delta, chunk: Object) -> list[Object]:
         events = []
         for text in filter(None, (delta.content, delta.refusal)):
             self._grow(len(text))

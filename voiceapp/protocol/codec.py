@@ -7,6 +7,7 @@ unknown type with ``UnknownEvent``. A ``DecodeError`` carries the service's own 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,8 +19,6 @@ from voiceapp.protocol.events import (
     CLIENT_EVENTS,
     EXTRA,
     SERVER_EVENTS,
-    ChatCompletionChunk,
-    ChatCompletionStreamDone,
     Error,
     Event,
     Object,
@@ -70,14 +69,21 @@ def _too_deep(data: str | bytes, fields: Object) -> bool:
     )
     if opened <= MAX_DEPTH:
         return False
+    return nested_too_deep(fields, MAX_DEPTH)
+
+
+def nested_too_deep(fields: Object, max_depth: int, max_containers: float = math.inf) -> bool:
+    """Whether objects and arrays lie deeper in one another than that, or are more in all than that."""
     level: list[Any] = [fields]
-    for _ in range(MAX_DEPTH):
+    seen = 0
+    for _ in range(max_depth):
         inner: list[Any] = []
         for value in level:
             values = value.values() if isinstance(value, dict) else value
             inner += [one for one in values if isinstance(one, dict | list)]
-        if not inner:
-            return False
+        seen += len(inner)
+        if not inner or seen > max_containers:
+            return seen > max_containers
         level = inner
     return True
 
@@ -95,11 +101,6 @@ def decode_server(data: str | bytes) -> Event | UnknownEvent:
         except msgspec.DecodeError:
             pass
     return server_event(decode_fields(data))
-
-
-def decode_client(data: str | bytes) -> Event | UnknownEvent:
-    """Decode what an application sent (GA names and shapes)."""
-    return client_event(decode_fields(data))
 
 
 def server_event(fields: Object) -> Event | UnknownEvent:
@@ -221,29 +222,3 @@ def error_event(
             "event_id": client_event_id,
         },
     )
-
-
-def decode_chat(data: str | bytes) -> ChatCompletionChunk | ChatCompletionStreamDone:
-    """Decode one ``data:`` payload of a chat-completions stream."""
-    text = data.decode() if isinstance(data, bytes) else data
-    if text.strip() == "[DONE]":
-        return ChatCompletionStreamDone()
-    try:
-        fields = _OBJECT.decode(text)
-        unknown = fields.keys() - (set(ChatCompletionChunk.__struct_encode_fields__) - {EXTRA})
-        if unknown:
-            fields = {**fields, EXTRA: {name: fields[name] for name in fields if name in unknown}}
-        return msgspec.convert(fields, ChatCompletionChunk)
-    except msgspec.ValidationError as error:
-        raise _explain(str(error)) from None
-    except msgspec.DecodeError:
-        raise DecodeError("A chunk of the stream is not JSON.", code="invalid_json") from None
-
-
-def encode_chat(chunk: ChatCompletionChunk | ChatCompletionStreamDone) -> bytes:
-    """Return the ``data:`` payload of a chunk."""
-    if isinstance(chunk, ChatCompletionStreamDone):
-        return b"[DONE]"
-    fields: Object = msgspec.to_builtins(chunk)
-    fields.update(fields.pop(EXTRA, {}))
-    return msgspec.json.encode(fields)

@@ -399,31 +399,6 @@ class McpListToolsFailed(ServerEvent, frozen=True, kw_only=True, tag="mcp_list_t
     item_id: str
 
 
-# -- chat completions -----------------------------------------------------------------------------------
-
-
-class ChatCompletionChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One ``data:`` payload of a chat-completions stream.
-
-    ``choices`` is empty in Azure's first chunk (``prompt_filter_results``) and in the usage chunk; a
-    choice of Azure's asynchronous filter has no ``delta``.
-    """
-
-    id: str
-    choices: list[Object]
-    created: int
-    model: str
-    object: str
-    usage: Object | UnsetType | None = UNSET
-    prompt_filter_results: list[Object] | UnsetType = UNSET
-    system_fingerprint: str | UnsetType | None = UNSET
-    extra: Object = msgspec.field(default_factory=dict, name=EXTRA)
-
-
-class ChatCompletionStreamDone(msgspec.Struct, frozen=True):
-    """``data: [DONE]``, the end of a chat-completions stream."""
-
-
 def _leaves(base: type[Event]) -> dict[str, type[Event]]:
     found: dict[str, type[Event]] = {}
     for cls in base.__subclasses__():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from voiceapp.errors import RemoteProtocolError
+from voiceapp.protocol import chat_chunks
+from voiceapp.protocol.chat_chunks import CallFragment, CallFunction, Delta
 from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import (
     MAX_ARGUMENTS_CHARS,
@@ -20,33 +22,6 @@ from voiceapp.protocol.tool_calls import (
     ToolCallOrder,
     ToolCallStarted,
 )
-
-
-class _Function(msgspec.Struct):
-    name: str | None = None
-    arguments: str | None = None
-
-
-class _Fragment(msgspec.Struct):
-    index: int | None = None
-    id: str | None = None
-    function: _Function | None = None
-
-
-class _Delta(msgspec.Struct):
-    content: Any = None
-    refusal: Any = None
-    tool_calls: list[_Fragment] | None = None
-
-
-class _Choice(msgspec.Struct):
-    index: int | None = None
-    delta: _Delta | None = None
-    finish_reason: str | None = None
-
-
-class _Chunk(msgspec.Struct):
-    choices: list[_Choice] | None = None
 
 
 class _Call:
@@ -75,14 +50,13 @@ class ToolCallAssembler:
     """Chunks of one chat-completions stream to tool call events, whatever a service leaves out.
 
     A call starts as soon as its name and id are known. One whose id never comes is given ``call_{scope}_{n}``
-    at the end; one whose name never comes gets no event but is one of the ``faults``. ``with_chunks`` puts
-    the source chunk into each event.
+    at the end; one whose name never comes gets no event but is one of the ``faults``. Events bring the chunk
+    that they came from.
     """
 
-    def __init__(self, scope: str, *, with_chunks: bool = True) -> None:
+    def __init__(self, scope: str) -> None:
         self.faults: list[RemoteProtocolError] = []
         self._scope = scope
-        self._with_chunks = with_chunks
         self._order = ToolCallOrder(RemoteProtocolError)
         self._calls: list[_Call] = []
         self._slots: dict[tuple[int, int], _Call] = {}
@@ -100,14 +74,10 @@ class ToolCallAssembler:
 
     def feed(self, chunk: Object) -> list[AnyToolCallEvent]:
         """Take a ``chat.completion.chunk``; raise ``RemoteProtocolError`` where it cannot be read."""
-        try:
-            read_chunk = msgspec.convert(chunk, _Chunk)
-        except msgspec.ValidationError as error:
-            raise RemoteProtocolError(f"Not a chat chunk: {error}", code="invalid_chunk") from None
         found: list[AnyToolCallEvent] = []
-        for choice in read_chunk.choices or []:
+        for choice in chat_chunks.read(chunk).choices or []:
             number = choice.index or 0
-            delta = choice.delta or _Delta()
+            delta = choice.delta or Delta()
             if delta.content or delta.refusal:
                 self.text_index(number)
             fragments = delta.tool_calls or []
@@ -140,13 +110,13 @@ class ToolCallAssembler:
         return self._items - 1
 
     def _take(
-        self, choice: int, fragment: _Fragment, position: int | None, chunk: Object
+        self, choice: int, fragment: CallFragment, position: int | None, chunk: Object
     ) -> list[AnyToolCallEvent]:
         if choice in self._ended:
             raise RemoteProtocolError(
                 "A tool call went on after its choice had ended.", code="tool_call_after_end"
             )
-        function = fragment.function or _Function()
+        function = fragment.function or CallFunction()
         call = self._call_of(choice, fragment, function, position)
         call.call_id = call.call_id or fragment.id or ""
         call.name = call.name or function.name or ""
@@ -163,7 +133,9 @@ class ToolCallAssembler:
             found += self._arguments(call, function.arguments, chunk)
         return found
 
-    def _call_of(self, choice: int, fragment: _Fragment, function: _Function, position: int | None) -> _Call:
+    def _call_of(
+        self, choice: int, fragment: CallFragment, function: CallFunction, position: int | None
+    ) -> _Call:
         """Return the call that a fragment belongs to: by its index, else its id, else its place."""
         index = fragment.index
         if index is None:
@@ -267,7 +239,7 @@ class ToolCallAssembler:
         return event
 
     def _source(self, chunk: Object | None) -> Object | UnsetType:
-        return chunk if self._with_chunks and chunk is not None else UNSET
+        return UNSET if chunk is None else chunk
 
 
 def _is_json(text: str) -> bool:

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
-from voiceapp.http_tools import MOST_HTTP_TOOLS, MOST_SETS
+from voiceapp.http_tools import MAX_HTTP_TOOLS, MAX_SETS
 from voiceapp.records import (
     http_tool_admin,  # noqa: F401 - registers its page
     note_admin,  # noqa: F401 - registers its page
@@ -24,7 +24,7 @@ from voiceapp.records import (
 )
 from voiceapp.records.clock import clock
 from voiceapp.records.http_tool_sets import HttpToolSet
-from voiceapp.records.inert import inert
+from voiceapp.records.inert import inert, inert_fields
 from voiceapp.records.json_field import JsonField
 from voiceapp.records.models import Assistant, Evaluation, Response, Session
 from voiceapp.records.tool_choice import ToolChoice
@@ -73,8 +73,8 @@ class _AssistantForm(_ModelForm):
         """Refuse more tools than a service takes."""
         chosen: QuerySet[HttpToolSet] = self.cleaned_data["http_tools"]
         count = sum(tools.count() for tools in chosen)
-        if len(chosen) > MOST_SETS or count > MOST_HTTP_TOOLS:
-            told = f"An assistant may have {MOST_SETS} of these, with {MOST_HTTP_TOOLS} operations in all"
+        if len(chosen) > MAX_SETS or count > MAX_HTTP_TOOLS:
+            told = f"An assistant may have {MAX_SETS} of these, with {MAX_HTTP_TOOLS} operations in all"
             raise forms.ValidationError(f"{told}: these have {count}.")
         return chosen
 
@@ -292,24 +292,19 @@ def _answer(response: Response) -> dict[str, Any]:
 
 
 def _shown(call: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {name: inert(value) if isinstance(value, str) else value for name, value in call.items()}
     return {
-        **shown,
+        **inert_fields(call),
         "at": clock(call["started_ms"]),
         "took_ms": max(0, call["ended_ms"] - call["started_ms"]),
     }
 
 
 def _evaluated(found: Evaluation) -> dict[str, Any]:
-    scores = [
-        {name: inert(value) if isinstance(value, str) else value for name, value in score.items()}
-        for score in found.scores
-    ]
     return {
         "at": f"{found.created_at:%Y-%m-%d %H:%M}",
         "by": found.asked_by.get_username() if found.asked_by else "",
         "model": inert(found.model),
         "overall": found.overall,
         "comment": inert(found.comment),
-        "scores": scores,
+        "scores": [inert_fields(score) for score in found.scores],
     }

@@ -13,7 +13,7 @@ from voiceapp.config import AssistantConfig
 
 MODEL_LENGTH: Final = 200
 """Characters of a model's name that are kept."""
-MOST_USED: Final = 10_000_000
+MAX_USED: Final = 10_000_000
 """Tokens that one request can have used, whatever a service says."""
 
 
@@ -38,30 +38,6 @@ class ItemRecord(msgspec.Struct, frozen=True, kw_only=True):
     started_ms: int = 0
     ended_ms: int = 0
     raw: dict[str, Any]
-
-
-class ResponseRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer's end. ``latency_ms``: from the end of speech to the first audio sent to the page."""
-
-    response_id: str
-    status: str
-    status_details: dict[str, Any] | None = None
-    usage: dict[str, Any] | None = None
-    latency_ms: int | None = None
-    metadata: dict[str, Any] | None = None
-
-
-class ToolCallRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool call; ``arguments`` is the model's raw text, valid JSON or not."""
-
-    call_id: str
-    item_id: str = ""
-    name: str
-    arguments: str = ""
-    output: str = ""
-    status: str = ""
-    started_ms: int = 0
-    ended_ms: int = 0
 
 
 class Passage(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ _TAGS: Final = {AudioFormat.PCM16: 1, AudioFormat.PCMA: 6, AudioFormat.PCMU: 7}
 _HEADER: Final = struct.Struct("<4sI4s4sIHHIIHHH4sII4sI")
 """RIFF, a ``fmt `` chunk of 18 bytes, a ``fact`` chunk with the number of samples, the head of ``data``."""
 HEADER_BYTES: Final = _HEADER.size
-_MOST_BYTES: Final = 2**32 - 1 - HEADER_BYTES
+_MAX_BYTES: Final = 2**32 - 1 - HEADER_BYTES
 _COPY_BYTES: Final = 1 << 18
 
 
@@ -84,7 +84,7 @@ class Journal:
 
     def _write_header(self) -> None:
         width, rate = self._format.sample_bytes, self._format.rate_hz
-        size = min(self._samples * width, _MOST_BYTES)
+        size = min(self._samples * width, _MAX_BYTES)
         self._file.seek(0)
         self._write_all(
             _HEADER.pack(b"RIFF", HEADER_BYTES - 8 + size, b"WAVE", b"fmt ", 18, _TAGS[self._format], 1, rate,

@@ -16,18 +16,16 @@ from django.db import transaction
 from django.db.models import Max, Q
 from django.utils import timezone
 
-from voiceapp.config import AssistantConfig, UpstreamKind, VoiceConfig
+from voiceapp.config import AssistantConfig, Thinking, UpstreamKind, VoiceConfig
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import history
 from voiceapp.records.archive import journals_ms, recordings_folder
 from voiceapp.records.entries import (
+    MAX_USED,
     MODEL_LENGTH,
-    MOST_USED,
     ItemRecord,
     OpenedSession,
     Passage,
-    ResponseRecord,
-    ToolCallRecord,
 )
 from voiceapp.records.models import (
     TITLE_LENGTH,
@@ -45,13 +43,11 @@ __all__ = [
     "ItemRecord",
     "OpenedSession",
     "Passage",
-    "ResponseRecord",
     "StoreFull",
     "StoreUnavailable",
-    "ToolCallRecord",
     "Writer",
     "close_session",
-    "load_history",
+    "never_begun",
     "open_session",
     "repair_unfinished",
     "stop_writer",
@@ -104,14 +100,20 @@ async def open_session(
     whose assistant speaks on where none is named. Raises ``VoiceAppError`` with the code
     ``assistant_unknown``, ``voice_unknown`` or ``session_not_found``, or ``StoreUnavailable``.
     """
-    session_id, started_at, keep = uuid4(), timezone.now(), writer()
+    session_id, started_at = uuid4(), timezone.now()
     wish = _Wish(user_id, assistant_slug, upstream, voice, continues)
     try:
-        return await keep.call(lambda: _open(session_id, started_at, wish))
+        return await writer().call(lambda: _open(session_id, started_at, wish))
     except (asyncio.CancelledError, StoreUnavailable):
         # It may yet be opened, and then nobody knows of it.
-        keep.post(lambda: _close(session_id, 0, _ending(started_at, "never_begun", 0)))
+        never_begun(session_id)
         raise
+
+
+def never_begun(session_id: UUID) -> None:
+    """Close a session that was opened and could not begin, as soon as may be."""
+    ending = _ending(timezone.now(), "never_begun", 0)
+    writer().post(lambda: _close(session_id, 0, ending))
 
 
 async def check_opening(
@@ -137,7 +139,7 @@ def _open(session_id: UUID, started_at: datetime, wish: _Wish) -> OpenedSession:
         user_id=wish.user_id,
         assistant=assistant,
         configuration=msgspec.to_builtins(config.without_secrets()),
-        upstream=UpstreamKind.EMBEDDED.value if config.thinking else wish.upstream,
+        upstream=wish.upstream if config.thinking is Thinking.AS_SET else UpstreamKind.EMBEDDED.value,
         process=of_this_process(_config().data_dir).name(),
         started_at=started_at,
         continued_from=before,
@@ -227,16 +229,8 @@ def save_evaluation(session: Session, user_id: int, judged: dict[str, Any]) -> N
     kept = storable(judged)
     kept["model"] = kept["model"][:MODEL_LENGTH]
     for name in ("tokens_in", "tokens_out"):
-        kept[name] = max(0, min(kept[name], MOST_USED))
+        kept[name] = max(0, min(kept[name], MAX_USED))
     Evaluation.objects.create(session=session, asked_by_id=user_id, **kept)
-
-
-async def load_history(session_id: UUID, user_id: int) -> list[ItemRecord]:
-    """Return a session's items in the conversation's order.
-
-    Raises ``VoiceAppError`` with the code ``session_not_found`` where it is unknown or somebody else's.
-    """
-    return await writer().call(lambda: history.items(history.own_session(session_id, user_id).id))
 
 
 def repair_unfinished() -> int:
@@ -276,13 +270,13 @@ def _ending(started_at: datetime, reason: str, duration_ms: int) -> dict[str, An
     }
 
 
-def assistants_offered() -> list[AssistantConfig]:
+def assistants_for_page() -> list[AssistantConfig]:
     """Return the assistants that the page offers, in their order, without HTTP tools; blocks."""
     return [assistant.config(with_http_tools=False) for assistant in Assistant.objects.filter(enabled=True)]
 
 
-async def assistants_on_offer() -> list[AssistantConfig]:
-    """Return the assistants that the page offers, as sessions run with them."""
+async def assistants_for_sessions() -> list[AssistantConfig]:
+    """Return the same assistants as sessions run with them."""
     offered = Assistant.objects.filter(enabled=True).prefetch_related("http_tools")
     return await writer().call(lambda: [assistant.config() for assistant in offered])
 

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from voiceapp.config import UpstreamKind
+from voiceapp.config import Thinking, UpstreamKind
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import history
 from voiceapp.records.entries import OpenedSession
@@ -73,7 +73,7 @@ def _take(session_id: UUID, user_id: int, owner: str) -> OpenedSession:
         assistant = session.assistant_config()
         if session.assistant is not None:
             assistant = assistant.with_secrets_of(session.assistant.config())
-        if assistant.thinking:
+        if assistant.thinking is not Thinking.AS_SET:
             Session.objects.filter(id=session_id).update(upstream=UpstreamKind.EMBEDDED.value)
     since = timezone.now() - session.started_at
     return OpenedSession(

@@ -11,22 +11,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import IntegrityError, close_old_connections, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
 from voiceapp.errors import VoiceAppError
 from voiceapp.http_exchange import bearer_token, headers_of, query_of
-from voiceapp.records.entries import MOST_USED
+from voiceapp.records.entries import MAX_USED
 from voiceapp.records.models import ApiToken, TokenUsage
+from voiceapp.records.threads import with_database
 
 PREFIX: Final = "va_"
 FRESH_S: Final = 5.0
 """How long what the database said of a token holds: a token that is switched off lives on for as long."""
-_MOST_KNOWN: Final = 10_000
+_MAX_KNOWN: Final = 10_000
+"""Tokens that a process remembers."""
 _MINUTE_S: Final = 60.0
 
 
@@ -102,7 +103,28 @@ async def holder_with(token: str) -> TokenHolder | None:
     known = _known.get(digest)
     if known is not None and time.monotonic() - known.read_at < FRESH_S:
         return known
-    return await sync_to_async(_look_up, thread_sensitive=False)(digest)
+    found = await with_database(_look_up, digest)
+    # Asked for anew it becomes the latest; another request may have asked meanwhile.
+    holder = _known.pop(digest, None)
+    if found is None:
+        return None
+    if len(_known) >= _MAX_KNOWN:
+        _forget_one()
+    row, used_today = found
+    holder = _known[digest] = holder or TokenHolder(row.pk, row.user_id, row.name, 0, 0, 0)
+    holder.requests_per_minute = row.requests_per_minute
+    holder.concurrent_requests = row.concurrent_requests
+    holder.tokens_per_day = row.tokens_per_day
+    holder.used_today = used_today
+    holder.read_at = time.monotonic()
+    return holder
+
+
+def _forget_one() -> None:
+    """Make room: forget the token that was asked for longest ago, and has nothing under way."""
+    idle = next((digest for digest, holder in _known.items() if not holder.running), None)
+    if idle is not None:
+        del _known[idle]
 
 
 def digest_of(token: str) -> str:
@@ -110,42 +132,27 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-def _look_up(digest: str) -> TokenHolder | None:
-    close_old_connections()
-    try:
-        found = ApiToken.objects.filter(digest=digest, enabled=True, user__is_active=True).first()
-        if found is None:
-            _known.pop(digest, None)
-            return None
-        usage = TokenUsage.objects.filter(token=found, day=timezone.now().date()).first()
-        used = usage.tokens_in + usage.tokens_out if usage else 0
-    finally:
-        # The thread is any of a pool's, each of which would keep a connection of its own.
-        close_old_connections()
-    if len(_known) >= _MOST_KNOWN:
-        _known.clear()
-    holder = _known.setdefault(digest, TokenHolder(found.pk, found.user_id, found.name, 0, 0, 0))
-    holder.requests_per_minute = found.requests_per_minute
-    holder.concurrent_requests = found.concurrent_requests
-    holder.tokens_per_day = found.tokens_per_day
-    holder.used_today = used
-    holder.read_at = time.monotonic()
-    return holder
+def _look_up(digest: str) -> tuple[ApiToken, int] | None:
+    """Return a token that counts and how many tokens of text were used with it today; blocks."""
+    found = ApiToken.objects.filter(digest=digest, enabled=True, user__is_active=True).first()
+    if found is None:
+        return None
+    usage = TokenUsage.objects.filter(token=found, day=timezone.now().date()).first()
+    return found, usage.tokens_in + usage.tokens_out if usage else 0
 
 
-async def charge(holder: TokenHolder, *, provider: str, tokens_in: int, tokens_out: int) -> None:
+async def charge(holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
     """Keep what a request to ``provider`` used, and what that costs by the settings.
 
     A count that cannot be, as a service may send one, is cut to what can.
     """
-    tokens_in, tokens_out = (max(0, min(count, MOST_USED)) for count in (tokens_in, tokens_out))
+    tokens_in, tokens_out = (max(0, min(count, MAX_USED)) for count in (tokens_in, tokens_out))
     holder.used_today += tokens_in + tokens_out
     cost_usd = settings.VOICE.cost_usd(provider, tokens_in, tokens_out)
-    await sync_to_async(_charge, thread_sensitive=False)(holder.token_id, tokens_in, tokens_out, cost_usd)
+    await with_database(_charge, holder.token_id, tokens_in, tokens_out, cost_usd)
 
 
 def _charge(token_id: int, tokens_in: int, tokens_out: int, cost_usd: float) -> None:
-    close_old_connections()
     try:
         with transaction.atomic():
             row, _ = TokenUsage.objects.get_or_create(token_id=token_id, day=timezone.now().date())
@@ -157,9 +164,7 @@ def _charge(token_id: int, tokens_in: int, tokens_out: int, cost_usd: float) -> 
             )
     except IntegrityError:
         # The token was deleted while its request ran.
-        pass
-    finally:
-        close_old_connections()
+        return
 
 
 def make_token(user: User, name: str) -> tuple[ApiToken, str]:

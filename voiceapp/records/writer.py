@@ -18,10 +18,11 @@ from uuid import UUID
 from django.db import Error as DatabaseTrouble
 from django.db import InterfaceError, OperationalError, connection
 
+from voiceapp.conversation.actions import FinishedCall, FinishedResponse
 from voiceapp.errors import VoiceAppError
-from voiceapp.records.background import yield_to_audio
-from voiceapp.records.entries import ItemRecord, ResponseRecord, ToolCallRecord
+from voiceapp.records.entries import ItemRecord
 from voiceapp.records.rows import Key, Record, write_rows
+from voiceapp.records.threads import yield_to_audio
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ BATCH_S: Final = 0.25
 MAX_PENDING: Final = 50_000
 """Most records that wait for the database, about 100 MB of them: a process at its limit of 500 sessions
 makes some 250 a second, so the database may be away for three minutes before sessions are refused."""
-_LONGEST_PAUSE_S: Final = 5.0
+_MAX_PAUSE_S: Final = 5.0
 _TRIES_AT_STOP: Final = 4
 _T = TypeVar("_T")
 _Job = tuple[Callable[[], Any], "Future[Any]"]
@@ -69,13 +70,13 @@ class Writer:
         """Keep an item; never blocks. Raises ``StoreFull`` instead of dropping anything."""
         self._save((ItemRecord, session_id, record.item_id), record)
 
-    def save_response(self, session_id: UUID, record: ResponseRecord) -> None:
+    def save_response(self, session_id: UUID, record: FinishedResponse) -> None:
         """Keep a response; never blocks. Raises ``StoreFull`` instead of dropping anything."""
-        self._save((ResponseRecord, session_id, record.response_id), record)
+        self._save((FinishedResponse, session_id, record.response_id), record)
 
-    def save_tool_call(self, session_id: UUID, record: ToolCallRecord) -> None:
+    def save_tool_call(self, session_id: UUID, record: FinishedCall) -> None:
         """Keep a tool call; never blocks. Raises ``StoreFull`` instead of dropping anything."""
-        self._save((ToolCallRecord, session_id, record.call_id), record)
+        self._save((FinishedCall, session_id, record.call_id), record)
 
     async def flush(self, session_id: UUID, *, timeout_s: float = 10.0) -> None:
         """Return when everything saved so far is committed; raises ``StoreUnavailable``."""
@@ -152,7 +153,7 @@ class Writer:
             if stopping and failures >= _TRIES_AT_STOP:
                 logger.error("%d records were lost: the database is away", len(self._pending))
                 break
-            self._hurry.wait(min(BATCH_S * 2**failures, _LONGEST_PAUSE_S))
+            self._hurry.wait(min(BATCH_S * 2**failures, _MAX_PAUSE_S))
         connection.close()
 
     def _work_off(self, batch: dict[Key, Record], jobs: deque[_Job]) -> bool:

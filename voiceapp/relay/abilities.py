@@ -6,7 +6,7 @@ played, no answer is due.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 from uuid import UUID, uuid4
 
@@ -73,22 +73,22 @@ class Abilities:
         self._leaving_after = self._turns_of_user()
 
     def follow(self, assistant: AssistantConfig) -> None:
-        """Let another assistant go on from the next quiet moment."""
-        self._next = assistant
+        """Let another assistant go on from the next quiet moment; who was about to hang up does not."""
+        self._next, self._leaving_after = assistant, None
 
     def tick(self) -> None:
         """Do what was waiting for a quiet moment, if this is one."""
         conversation, now = self._host.conversation, self._host.now()
         if self._leaving_after is not None:
-            stays = conversation.speaking or self._turns_of_user() > self._leaving_after
+            stays = conversation.turn.speaking or self._turns_of_user() > self._leaving_after
             self._leaving_after = None if stays else self._leaving_after
         if not conversation.agreement.ready or not conversation.quiet(now):
             return
-        if self._next is not None:
+        if self._leaving_after is not None:
+            self._host.end(Ending.BY_ASSISTANT)
+        elif self._next is not None:
             assistant, self._next = self._next, None
             self._host.speak_as(assistant)
-        elif self._leaving_after is not None:
-            self._host.end(Ending.BY_ASSISTANT)
         elif due := self.timers.take_due():
             self._announce(" ".join(f"{timer.name} is over." for timer in due), now)
 
@@ -126,7 +126,10 @@ class Abilities:
 
 
 def become(
-    conversation: Conversation, assistant: AssistantConfig, tools: list[Object], ask_first: Collection[str]
+    conversation: Conversation,
+    assistant: AssistantConfig,
+    tools: list[Object],
+    ask_first: Mapping[str, tuple[str, str]],
 ) -> None:
     """Give a conversation another assistant, who has the word; the next connection is configured for it."""
     conversation.assistant, conversation.tools, conversation.ask_first = assistant, tools, ask_first
@@ -153,7 +156,7 @@ class _Call:
         self._abilities.leave()
 
     async def hand_over(self, name: str) -> str:
-        offered = await store.assistants_on_offer()
+        offered = await store.assistants_for_sessions()
         others = [one for one in offered if one.slug != self._host.assistant.slug]
         wanted = name.casefold()
         found = [one for one in others if wanted in (one.name.casefold(), one.slug.casefold())]

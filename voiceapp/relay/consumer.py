@@ -32,10 +32,8 @@ logger = logging.getLogger(__name__)
 
 Message = dict[str, Any]
 
-MAX_TEXT_BYTES = 1024 * 1024
+MAX_TEXT_CHARS = 1024 * 1024
 """Longest text message of a page."""
-MAX_FRAME_BYTES = 96_000
-"""Longest microphone message: two seconds of PCM16."""
 FIRST_MESSAGE_S = 10.0
 CLOSE_S = 5.0
 """How long a page may take to read the last messages of a session."""
@@ -211,21 +209,16 @@ class _Page:
             logger.info("session %s: the page did not read to the end", session.id)
 
     def _microphone(self, session: LiveSession, data: bytes) -> None:
-        session.frames += 1
         try:
-            if len(data) > MAX_FRAME_BYTES:
-                raise AudioFormatError(
-                    f"An audio message may have {MAX_FRAME_BYTES} bytes at most.", code="message_too_large"
-                )
-            session.microphone(data)
+            session.hear(data)
         except AudioFormatError as error:
             session.tell(_error(error))
 
     def _text(self, session: LiveSession, text: str) -> None:
         try:
-            if len(text) > MAX_TEXT_BYTES:
+            if len(text) > MAX_TEXT_CHARS:
                 raise DecodeError(
-                    f"A message may have {MAX_TEXT_BYTES} characters at most.", code="message_too_large"
+                    f"A message may have {MAX_TEXT_CHARS} characters at most.", code="message_too_large"
                 )
             fields = codec.decode_fields(text)
             match fields["type"]:

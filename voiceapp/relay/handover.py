@@ -19,6 +19,7 @@ from django.dispatch import receiver
 from voiceapp.records import takeover
 from voiceapp.relay.ending import Ending
 from voiceapp.relay.registry import registry
+from voiceapp.relay.timers import MovingTimer
 from voiceapp.signals import server_stopping
 
 logger = logging.getLogger(__name__)
@@ -33,13 +34,12 @@ _ENDINGS = {ending.reason: ending for ending in (Ending.MOVED, Ending.CONTINUED)
 class Released:
     """What another process says of a session that it let go.
 
-    ``seq`` is the last message's number, ``frames`` how many it got of the microphone, ``timers`` what
-    ``SessionTimers.left`` says.
+    ``seq`` is the last message's number, ``frames`` how many it got of the microphone.
     """
 
     seq: int
     frames: int
-    timers: list[tuple[str, float, float]]
+    timers: list[MovingTimer]
 
 
 class Handover:
@@ -116,7 +116,8 @@ class Handover:
             waiting = self._answers.get(message["ask"])
             if waiting is not None and not waiting.done():
                 found = message["found"]
-                released = Released(message["seq"], message["frames"], message["timers"])
+                timers = [MovingTimer(*timer) for timer in message["timers"]]
+                released = Released(message["seq"], message["frames"], timers)
                 waiting.set_result(released if found else None)
         elif message["type"] == "session.release":
             task = asyncio.get_running_loop().create_task(self._release(layer, message))
@@ -133,7 +134,7 @@ class Handover:
             "ask": message["ask"],
             "found": session is not None,
             "seq": session.last_seq if session else 0,
-            "frames": session.frames if session else 0,
+            "frames": session.microphone.frames if session else 0,
             "timers": session.abilities.timers.hand_on() if session else [],
         }
         try:

@@ -21,6 +21,22 @@ def ready(session_id: str, assistant: AssistantConfig, legs: Legs, config: Voice
     }
 
 
+def resumed(session_id: str, seq: int, frames: int, *, lost: bool, moved: bool = False) -> Object:
+    """Return ``session.resumed``: messages go on after ``seq``; ``lost``: some before that are missing.
+
+    A line that dies without a goodbye swallows what the microphone brings: the page sends again what follows
+    the first ``frames``.
+    """
+    return {
+        "type": "session.resumed",
+        "seq": seq,
+        "session_id": session_id,
+        "lost": lost,
+        "frames": frames,
+        "moved": moved,
+    }
+
+
 def takes_over(assistant: AssistantConfig) -> SendBrowser:
     """Return ``session.assistant``: somebody else goes on."""
     return to_browser(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 from itertools import count
 from typing import Protocol
@@ -17,7 +16,7 @@ from voiceapp.config import AssistantConfig, VoiceConfig
 from voiceapp.conversation import actions
 from voiceapp.conversation.actions import Action, to_browser
 from voiceapp.conversation.state import Conversation
-from voiceapp.errors import AudioFormatError, VoiceAppError
+from voiceapp.errors import VoiceAppError
 from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
@@ -27,6 +26,7 @@ from voiceapp.relay.ending import REPLACED, SLOW, Ending
 from voiceapp.relay.keeper import Keeper
 from voiceapp.relay.legs import Legs
 from voiceapp.relay.line import Line
+from voiceapp.relay.microphone import Microphone
 from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.target import Target
 from voiceapp.relay.tool_runs import ToolRuns
@@ -36,9 +36,6 @@ logger = logging.getLogger(__name__)
 
 TICK_S = 0.25
 """How exact deadlines are: a cut that nobody reports settles after 250 to 500 ms."""
-
-EARLY_AUDIO_MS = 10_000
-"""Speech kept while the service is being dialled."""
 
 _told: set[str] = set()
 MAX_TOLD = 100
@@ -81,8 +78,7 @@ class LiveSession:
         self._target_of = target_of or (lambda _: target)
         self.assistant = with_captions_of(opened.assistant, captions=target.captions)
         self.legs = legs or Legs(self.assistant.input_format, self.assistant.output_format)
-        self.frames = 0
-        self._sample_bytes = self.legs.input.sample_bytes
+        self.microphone = Microphone(self.legs.input)
         self.outbox = Outbox()
         self._loop = asyncio.get_running_loop()
         self._moved = opened.taken_over_ms is not None
@@ -100,12 +96,12 @@ class LiveSession:
         )
         self._earlier = opened.earlier
         self.conversation.restore(past.kept_items(opened.earlier))
+        answers = (self.assistant.turn_detection or {}).get("create_response") is not False
+        self.conversation.owes_response = self._moved and answers and past.owes_answer(opened.earlier)
         self._keep = Keeper(self.id, lambda told: self.outbox.put_text(told.text)).keep
         folder, formats = recordings_folder(config.data_dir), (self.legs.input, self.legs.output)
         begins_ms = opened.taken_over_ms or 0
         self._recorder = Recorder(folder, self.id, *formats, begins_ms) if config.record_audio else None
-        self._early: deque[bytes] = deque()
-        self._early_ms = 0.0
         self._line = Line(self.id, target, config, self)
         self._announced = False
         self._heard_at = self._detached_at = self._flowing_at = self._loop.time()
@@ -234,8 +230,7 @@ class LiveSession:
             self._announced = True
             self._heard_at = self._loop.time()
             self.perform(self._first_words())
-        early, self._early, self._early_ms = self._early, deque(), 0.0
-        for frame in early:
+        for frame in self.microphone.kept():
             self._to_upstream(frame)
 
     def _first_words(self) -> list[Action]:
@@ -274,14 +269,13 @@ class LiveSession:
         """Let a page come back that has everything up to ``seq``; return ``session.resumed`` for it."""
         self.attach(page)
         after, lost = self.outbox.rewind(seq)
-        return {
-            "type": "session.resumed",
-            "seq": after,
-            "session_id": str(self.id),
-            "lost": lost,
-            # A line that dies without a goodbye swallows frames; the page sends those again.
-            "frames": self.frames,
-        }
+        return introductions.resumed(str(self.id), after, self.microphone.frames, lost=lost)
+
+    def take_over(self, seq: int, frames: int, *, lost: bool) -> Object:
+        """Go on for a page that another process served; return ``session.resumed``, see there."""
+        self.outbox = Outbox(after=seq)
+        self.microphone.frames = frames
+        return introductions.resumed(str(self.id), seq, frames, lost=lost, moved=True)
 
     def detach(self, page: Page) -> None:
         """A page's socket is gone; the session waits for the next one."""
@@ -299,22 +293,17 @@ class LiveSession:
         """Whether ``page`` is the one that this session talks to."""
         return self._page is page
 
-    def microphone(self, data: bytes) -> None:
-        """Take a frame of the page's microphone, in the page's input format.
-
-        Raises ``AudioFormatError`` where it is no whole number of samples.
-        """
-        if len(data) % self._sample_bytes:
-            raise AudioFormatError("16-bit audio must have an even number of bytes.", code="invalid_value")
+    def hear(self, frame: bytes) -> None:
+        """Take a frame of the page's microphone, in its input format; raises ``AudioFormatError``."""
+        self.microphone.count(frame)
         if self._recorder is not None:
-            self._recorder.microphone(data, self.now())
+            self._recorder.microphone(frame, self.now())
+        if self.conversation.agreement.turn_detection is None:
+            self.conversation.items.doubt.hear(frame, self.legs.input)
         if self.conversation.agreement.ready:
-            self._to_upstream(data)
-            return
-        self._early.append(data)
-        self._early_ms += self.legs.input.duration_ms(len(data))
-        while self._early_ms > EARLY_AUDIO_MS:
-            self._early_ms -= self.legs.input.duration_ms(len(self._early.popleft()))
+            self._to_upstream(frame)
+        else:
+            self.microphone.keep(frame)
 
     def _to_upstream(self, data: bytes) -> None:
         self._line.send_audio(self.legs.to_service(data))
@@ -364,7 +353,7 @@ class LiveSession:
             case actions.SaveItem():
                 self._heard_at = self._loop.time()
                 self._keep(action.item)
-            case actions.SaveResponse() | actions.SaveToolCall():
+            case actions.FinishedResponse() | actions.FinishedCall():
                 self._keep(action)
             case actions.CallTool():
                 # A task of its own: a slow tool delays nothing but its own answer.

@@ -20,7 +20,7 @@ MAX_KEPT_BYTES = 2 * 1024 * 1024
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """One message: ``text``, or ``data`` for a binary one; ``size`` is its length."""
+    """One message: ``text``, or ``data`` for a binary one; ``size`` is its length in bytes."""
 
     seq: int
     text: str | None
@@ -46,7 +46,8 @@ class Outbox:
     def put_text(self, text: str) -> None:
         """Queue a JSON object, with its number as ``seq``."""
         numbered = f'{{"seq":{self._next_seq},{text.lstrip()[1:]}'
-        self._put(Message(self._next_seq, numbered, None, len(numbered)))
+        size = len(numbered) if numbered.isascii() else len(numbered.encode("utf-8", "replace"))
+        self._put(Message(self._next_seq, numbered, None, size))
 
     def put_audio(self, index: int, samples: bytes) -> None:
         """Queue samples of the track ``index``."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session as LoginSession
-from django.db import close_old_connections
 from django.dispatch import receiver
 from django.utils import timezone
 
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import takeover
+from voiceapp.records.threads import with_database
 from voiceapp.relay.ending import Ending
 from voiceapp.relay.live import LiveSession
 from voiceapp.signals import server_stopping, session_ended
@@ -38,6 +39,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._sessions: dict[UUID, LiveSession] = {}
+        self._opening: list[int] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._logins: dict[LiveSession, str] = {}
         self._watch: asyncio.Task[None] | None = None
@@ -46,19 +48,28 @@ class Registry:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def admit(self, user_id: int, config: VoiceConfig) -> None:
-        """Raise ``VoiceAppError`` (``too_many_sessions``, ``server_stopping``) where no session may start."""
+    @contextmanager
+    def room(self, user_id: int, config: VoiceConfig) -> Iterator[None]:
+        """Hold a place for a session that is being opened, and then begins within.
+
+        Raises ``VoiceAppError`` (``too_many_sessions``, ``server_stopping``) where none may begin.
+        """
         if self.draining:
             raise VoiceAppError("The server is being restarted. Try again soon.", code="server_stopping")
-        if len(self._sessions) >= config.max_sessions:
+        if len(self._sessions) + len(self._opening) >= config.max_sessions:
             raise VoiceAppError(
                 "Too many people talk at the moment. Try again soon.", code="too_many_sessions"
             )
-        mine = sum(1 for session in self._sessions.values() if session.user_id == user_id)
-        if mine >= config.max_sessions_per_user:
+        users = [*self._opening, *(session.user_id for session in self._sessions.values())]
+        if users.count(user_id) >= config.max_sessions_per_user:
             raise VoiceAppError(
                 "You have too many conversations open. Close another page first.", code="too_many_sessions"
             )
+        self._opening.append(user_id)
+        try:
+            yield
+        finally:
+            self._opening.remove(user_id)
 
     def start(self, session: LiveSession, login_key: str) -> None:
         """Let a session live in a task of its own."""
@@ -67,6 +78,9 @@ class Registry:
         task = asyncio.get_running_loop().create_task(self._run(session), name=f"session {session.id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        if self.draining:
+            # It was being opened when the drain began.
+            session.end(Ending.DRAIN)
         if self._watch is None or self._watch.done():
             self._watch = asyncio.get_running_loop().create_task(self._watch_logins(), name="logins")
 
@@ -127,7 +141,8 @@ class Registry:
             await asyncio.sleep(WATCH_S)
             logins = dict(self._logins)
             try:
-                gone, taken = await sync_to_async(_changes, thread_sensitive=False)(
+                gone, taken = await with_database(
+                    _changes,
                     {(session.user_id, key) for session, key in logins.items()},
                     {session.id for session in logins if session.ending is None},
                 )
@@ -148,16 +163,11 @@ def _changes(asked: set[tuple[int, str]], session_ids: set[UUID]) -> tuple[set[t
     A login is over when it was signed out, has expired, or its user may no longer sign in.
     """
     keys = {key for _, key in asked}
-    close_old_connections()
-    try:
-        taken = takeover.lost(session_ids)
-        live = LoginSession.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
-        known = set(live.values_list("session_key", flat=True))
-        users = get_user_model().objects.filter(pk__in={user_id for user_id, _ in asked}, is_active=True)
-        active = set(users.values_list("pk", flat=True))
-    finally:
-        # The thread is any of a pool's, each of which would keep a connection of its own.
-        close_old_connections()
+    taken = takeover.lost(session_ids)
+    live = LoginSession.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    known = set(live.values_list("session_key", flat=True))
+    users = get_user_model().objects.filter(pk__in={user_id for user_id, _ in asked}, is_active=True)
+    active = set(users.values_list("pk", flat=True))
     return {(user_id, key) for user_id, key in asked if key not in known or user_id not in active}, taken
 
 

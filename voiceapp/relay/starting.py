@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.config import AssistantConfig, VoiceConfig
+from voiceapp.config import AssistantConfig, Thinking, VoiceConfig
 from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.errors import VoiceAppError
 from voiceapp.protocol.events import Object
@@ -21,8 +21,8 @@ from voiceapp.relay.handover import handover
 from voiceapp.relay.legs import Legs
 from voiceapp.relay.live import LiveSession, Page
 from voiceapp.relay.login import Login
-from voiceapp.relay.outbox import Outbox
 from voiceapp.relay.registry import registry
+from voiceapp.relay.timers import MovingTimer
 
 NOT_FOUND, TOO_MANY, BAD_START, STOPPING = 4004, 4009, 4010, 4015
 
@@ -116,24 +116,20 @@ async def _take_over(
     owner, gone = await takeover.owner_of(resume.session_id, user_id)
     if not gone and (owner == takeover.own_name() or not handover.available()):
         raise VoiceAppError("This conversation has ended.", code="session_not_found")
-    # Before the other process lets go of it, so that it is not lost for want of room here.
-    registry.admit(user_id, visitor.config)
-    target = targets.choose(visitor.config, visitor.own_address)
-    released = (
-        None if gone else await handover.ask(owner, resume.session_id, user_id, Ending.MOVED, resume.seq)
-    )
-    opened = await takeover.take(resume.session_id, user_id, owner)
-    session = _live(opened, legs, target, visitor)
-    session.outbox = Outbox(after=resume.seq)
-    session.frames = resume.frames if released is None else released.frames
-    if (session.assistant.turn_detection or {}).get("create_response") is not False:
-        session.conversation.owes_response = past.owes_answer(opened.earlier)
-    session.abilities.timers.adopt(released.timers if released else [])
-    registry.start(session, visitor.login.key)
+    # Held before the other process lets go of it, so that it is not lost for want of room here.
+    with registry.room(user_id, visitor.config):
+        target = targets.choose(visitor.config, visitor.own_address)
+        released = (
+            None if gone else await handover.ask(owner, resume.session_id, user_id, Ending.MOVED, resume.seq)
+        )
+        opened = await takeover.take(resume.session_id, user_id, owner)
+        session = _live(opened, legs, target, visitor)
+        lost = released is None or released.seq != resume.seq
+        resumed = session.take_over(resume.seq, released.frames if released else resume.frames, lost=lost)
+        session.abilities.timers.adopt(released.timers if released else [])
+        registry.start(session, visitor.login.key)
     session.perform(list(past.told(opened.earlier[-1:], same_session=True)))
-    lost = released is None or released.seq != resume.seq
-    resumed = {"type": "session.resumed", "seq": resume.seq, "session_id": str(session.id), "lost": lost}
-    return session, to_browser({**resumed, "frames": session.frames, "moved": True})
+    return session, to_browser(resumed)
 
 
 def _live(
@@ -161,7 +157,7 @@ def _target(
     assistant: AssistantConfig,
 ) -> targets.Target:
     """Return the service that runs an assistant: the embedded one where it says who thinks."""
-    if not assistant.thinking:
+    if assistant.thinking is Thinking.AS_SET:
         return usual
     thread_id = str(session_id)
     return targets.thinking(config, own_address, assistant.thinking, user_id=user_id, thread_id=thread_id)
@@ -170,7 +166,7 @@ def _target(
 async def _new(start: Start, visitor: Visitor) -> LiveSession:
     user_id, config = visitor.login.user_id, visitor.config
     legs = _legs(start.audio)
-    timers: list[tuple[str, float, float]] = []
+    timers: list[MovingTimer] = []
     if start.continues is not None:
         # A wish that cannot be fulfilled must not end the conversation that is held.
         await store.check_opening(
@@ -178,24 +174,26 @@ async def _new(start: Start, visitor: Visitor) -> LiveSession:
         )
         # What was said in it has to be kept before it can be read, and one of the two is enough.
         timers = await _let_go(start.continues, user_id)
-    registry.admit(user_id, config)
-    target = targets.choose(config, visitor.own_address)
-    opened = await store.open_session(
-        user_id=user_id,
-        assistant_slug=start.assistant,
-        upstream=target.kind.value,
-        voice=start.voice,
-        continues=start.continues,
-    )
-    # Others may have begun while the database was asked.
-    registry.admit(user_id, config)
-    session = _live(opened, legs, target, visitor)
-    session.abilities.timers.adopt(timers)
-    registry.start(session, visitor.login.key)
+    with registry.room(user_id, config):
+        target = targets.choose(config, visitor.own_address)
+        opened = await store.open_session(
+            user_id=user_id,
+            assistant_slug=start.assistant,
+            upstream=target.kind.value,
+            voice=start.voice,
+            continues=start.continues,
+        )
+        try:
+            session = _live(opened, legs, target, visitor)
+        except VoiceAppError:
+            store.never_begun(opened.session_id)
+            raise
+        session.abilities.timers.adopt(timers)
+        registry.start(session, visitor.login.key)
     return session
 
 
-async def _let_go(session_id: UUID, user_id: int) -> list[tuple[str, float, float]]:
+async def _let_go(session_id: UUID, user_id: int) -> list[MovingTimer]:
     """End a session that is to be continued, here or elsewhere, if it lives; return its timers."""
     here = await registry.let_go(session_id, user_id, Ending.CONTINUED)
     if here is not None:

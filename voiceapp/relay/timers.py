@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from voiceapp.errors import ToolFailed
 from voiceapp.tools.capabilities import RunningTimer
@@ -26,6 +27,14 @@ class Timer:
         """The timer in words."""
         about = f" for {self.label}" if self.label else ""
         return f"The timer for {spoken_duration(self.seconds)}{about}"
+
+
+class MovingTimer(NamedTuple):
+    """A timer on its way to the session that goes on with it, whose clock is another."""
+
+    label: str
+    seconds: float
+    left_s: float
 
 
 class SessionTimers:
@@ -52,16 +61,16 @@ class SessionTimers:
         self._timers.append(Timer(label, seconds, due_ms))
         self._timers.sort(key=lambda timer: timer.due_ms)
 
-    def hand_on(self) -> list[tuple[str, float, float]]:
-        """Return (label, seconds, seconds left) of each timer for the one session that goes on with them."""
+    def hand_on(self) -> list[MovingTimer]:
+        """Give the timers away to the one session that goes on with them."""
         now = self._now()
         timers, self._timers = self._timers, []
-        return [(one.label, one.seconds, (one.due_ms - now) / 1000) for one in timers]
+        return [MovingTimer(one.label, one.seconds, (one.due_ms - now) / 1000) for one in timers]
 
-    def adopt(self, timers: Iterable[tuple[str, float, float]]) -> None:
+    def adopt(self, timers: Iterable[MovingTimer]) -> None:
         """Go on with another session's timers."""
         now = self._now()
-        self._timers += [Timer(label, seconds, now + left * 1000) for label, seconds, left in timers]
+        self._timers += [Timer(one.label, one.seconds, now + one.left_s * 1000) for one in timers]
         self._timers.sort(key=lambda timer: timer.due_ms)
 
     def running(self) -> list[RunningTimer]:

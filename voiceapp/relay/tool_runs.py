@@ -15,10 +15,11 @@ from voiceapp.errors import ToolError
 from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol.events import Object
 from voiceapp.tools.capabilities import Capabilities
+from voiceapp.tools.functions import failure
 from voiceapp.tools.http_client import HttpTools
 from voiceapp.tools.mcp import McpHost
 from voiceapp.tools.mcp_client import McpClient
-from voiceapp.tools.registry import Registry, ToolContext, failure
+from voiceapp.tools.registry import Registry, ToolContext
 
 PROGRESS_S = 0.2
 """A tool's sentences reach the page no faster than can be read; of those in between the last one counts."""
@@ -99,9 +100,10 @@ class ToolRuns:
         """Return the tools that are known before any server was asked, as ``session.update`` wants them."""
         return [*self._registry.definitions(self._allowed), *self._http.definitions()]
 
-    def ask_first(self) -> set[str]:
-        """Return those of them that run only once the user allows it."""
-        return self._registry.ask_first(self._allowed) | self._http.ask_first()
+    def ask_first(self) -> dict[str, tuple[str, str]]:
+        """Return those of them that run only once the user allows it, as ``CallFlow`` wants them."""
+        own = {name: ("", name) for name in self._registry.ask_first(self._allowed)}
+        return own | self._http.ask_first()
 
     async def host(self, conversation: Conversation, perform: Callable[[list[Action]], None]) -> None:
         """Ask every MCP server for its tools, all at once, and tell the conversation as each answers."""

@@ -7,16 +7,16 @@ import logging
 from typing import Final
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import close_old_connections
 from django.dispatch import receiver
 
-from voiceapp.errors import VoiceAppError
+from voiceapp.config import EMBEDDED_MODEL, Thinking
+from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.records import store
 from voiceapp.records.models import Session
+from voiceapp.records.threads import with_database
 from voiceapp.review.summary import summarise
-from voiceapp.review.transcript import Said, said_in
+from voiceapp.review.transcript import Spoken, said_in
 from voiceapp.signals import server_stopping, session_ended
 from voiceapp.text import providers
 
@@ -76,21 +76,35 @@ async def write_summary(session_id: UUID) -> bool:
 
     Raises ``VoiceAppError`` where nobody could write them.
     """
-    said = await sync_to_async(_said, thread_sensitive=False)(session_id)
-    title, summary = await summarise(said, await providers.completions(settings.VOICE))
+    told = await with_database(_told, session_id)
+    if told is None:
+        return False
+    title, summary = await _summarised(*told)
     if title or summary:
         await store.save_summary(session_id, title=title, summary=summary)
     return bool(title or summary)
 
 
-def _said(session_id: UUID) -> list[Said]:
-    close_old_connections()
+async def _summarised(said: list[Spoken], thinking: str, user_id: int) -> tuple[str, str]:
+    """Let whoever thought in the session read it: what was said goes to nobody else."""
+    brain = EMBEDDED_MODEL
+    if thinking != Thinking.MODEL_HOST.value:
+        model = brain if thinking == Thinking.EMBEDDED.value else ""
+        return await summarise(said, await providers.completions(settings.VOICE, model=model))
     try:
-        session = Session.objects.filter(id=session_id).first()
-        return said_in(session) if session else []
-    finally:
-        # The thread is any of a pool's, each of which would keep a connection of its own.
-        close_old_connections()
+        host = await providers.completions(settings.VOICE, model=providers.HOST_MODEL, user_id=user_id)
+        return await summarise(said, host)
+    except TextEngineError:
+        # The user's own model is not connected any more.
+        return await summarise(said, await providers.completions(settings.VOICE, model=brain))
+
+
+def _told(session_id: UUID) -> tuple[list[Spoken], str, int] | None:
+    """Return what was said, by whom it was thought (a ``Thinking``, or nothing), and whose session it was."""
+    session = Session.objects.filter(id=session_id).first()
+    if session is None:
+        return None
+    return said_in(session), str(session.configuration.get("thinking") or ""), session.user_id
 
 
 summaries = Summaries()

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from voiceapp.errors import TextEngineError
 from voiceapp.text import structured
-from voiceapp.text.chat_result import Collector
+from voiceapp.text.chat_result import Collector, Meter
 from voiceapp.text.completions import Completions
 
 Object = dict[str, Any]
@@ -25,22 +25,27 @@ class Spent:
     tokens_out: int = 0
     model: str = ""
 
-    def add(self, collector: Collector, body: Object) -> None:
+    def add(self, meter: Meter, body: Object) -> None:
         """Count one request."""
-        tokens_in, tokens_out = collector.counted(body)
+        tokens_in, tokens_out = meter.counted(body)
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
-        self.model = collector.model or self.model
+        self.model = meter.model or self.model
+
+
+async def take_in(completions: Completions, body: Object, meter: Meter) -> None:
+    """Feed ``meter`` the whole answer; raise ``TextEngineError``."""
+    chunks = completions.stream(body)
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            meter.feed(chunk)
 
 
 async def ask(completions: Completions, body: Object, spent: Spent) -> str:
     """Return the text of the answer; raise ``TextEngineError``."""
     collector = Collector()
-    chunks = completions.stream(body)
     try:
-        async with aclosing(chunks):
-            async for chunk in chunks:
-                collector.feed(chunk)
+        await take_in(completions, body, collector)
     finally:
         spent.add(collector, body)
     check_filter(collector)
@@ -69,7 +74,7 @@ async def ask_for(completions: Completions, body: Object, schema: Object, spent:
     )
 
 
-def check_filter(collector: Collector) -> None:
+def check_filter(meter: Meter) -> None:
     """Raise where an answer was ended by the service's filter: what there is of it is no answer."""
-    if collector.finish_reason == "content_filter":
+    if meter.finish_reason == "content_filter":
         raise TextEngineError("The content filter ended the answer.", code="content_filter")

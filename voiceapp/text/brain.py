@@ -22,12 +22,12 @@ from voiceapp.text.several_calls import match_several
 from voiceapp.text.shipped_tools import asks_elsewhere, is_shipped, match_shipped
 from voiceapp.text.tool_matching import Match, match_tool
 
-_MOST_COUNTED: Final = 100
+_MAX_COUNTED: Final = 100
 # This brain thinks on the event loop, where nobody's long text may hold up others' speech.
-_LONGEST_READ: Final = 4_000
-_LONGEST_INSTRUCTIONS: Final = 20_000
-_LONGEST_ANSWER: Final = 8_000
-_MOST_TOOLS: Final = 128
+_MAX_READ_CHARS: Final = 4_000
+_MAX_INSTRUCTIONS_CHARS: Final = 20_000
+_MAX_ANSWER_CHARS: Final = 8_000
+_MAX_TOOLS: Final = 128
 _EARLIER_TURNS, _EARLIER_CHARS = 500, 500
 # What takes longer than a few milliseconds is thought in a thread: many tools, or many words about them.
 _TOOLS_AT_ONCE, _CHARS_AT_ONCE = 16, 400
@@ -77,8 +77,8 @@ class Brain:
         """Stream the answer to the history's last turn, sentence by sentence, or the calls of tools."""
         request = replace(
             request,
-            instructions=request.instructions[:_LONGEST_INSTRUCTIONS],
-            tools=request.tools[:_MOST_TOOLS],
+            instructions=request.instructions[:_MAX_INSTRUCTIONS_CHARS],
+            tools=request.tools[:_MAX_TOOLS],
         )
         if _takes_long(request):
             deltas: Iterable[Delta] = await asyncio.to_thread(lambda: list(self.think(request)))
@@ -146,7 +146,7 @@ def _news(request: ReplyRequest) -> str:
 
 def _turn(request: ReplyRequest, now: dt.datetime) -> _Turn:
     last = next((item for item in reversed(request.history) if isinstance(item, Said)), None)
-    text = " ".join(last.text[:_LONGEST_READ].split()) if last and last.role == "user" else ""
+    text = " ".join(last.text[:_MAX_READ_CHARS].split()) if last and last.role == "user" else ""
     said = re.sub(r"[^\w\s'.+*/^%-]", " ", text.lower().replace("’", "'"))
     return _Turn(text, " ".join(said.split()), request, now)
 
@@ -168,15 +168,15 @@ def _brief(text: str, instructions: str) -> str:
 
 def _shortened(text: str) -> str:
     """Cut what nobody would listen to until its end."""
-    if len(text) <= _LONGEST_ANSWER:
+    if len(text) <= _MAX_ANSWER_CHARS:
         return text
-    return f"{text[:_LONGEST_ANSWER].rsplit(None, 1)[0]} … and more."
+    return f"{text[:_MAX_ANSWER_CHARS].rsplit(None, 1)[0]} … and more."
 
 
 def _takes_long(request: ReplyRequest) -> bool:
     last = request.history[-1] if request.history else None
     if isinstance(last, Returned):
-        return len(last.output) > _LONGEST_ANSWER
+        return len(last.output) > _MAX_ANSWER_CHARS
     words = len(last.text) if isinstance(last, Said) else 0
     return len(request.tools) > _TOOLS_AT_ONCE or (bool(request.tools) and words > _CHARS_AT_ONCE)
 
@@ -358,7 +358,7 @@ def _count(turn: _Turn) -> str | None:
     # What is beyond all bounds is as far as any number that is too far.
     found = [int(min(number.value, 1e9)) for number in numbers.find_numbers(turn.text)]
     first, last = (found[0], found[1]) if len(found) > 1 else (1, found[0] if found else 10)
-    if abs(last - first) > _MOST_COUNTED or min(first, last) < 0 or max(first, last) > 999:
+    if abs(last - first) > _MAX_COUNTED or min(first, last) < 0 or max(first, last) > 999:
         return "That would take too long. I count as far as one hundred."
     step = 1 if last >= first else -1
     words = [numbers.number_words(value) for value in range(first, last + step, step)]

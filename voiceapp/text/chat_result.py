@@ -1,4 +1,4 @@
-"""A stream of chat chunks put together to the one answer that it makes; pure."""
+"""A stream of chat chunks: what it took, and the one answer that it makes; pure."""
 
 from __future__ import annotations
 
@@ -7,39 +7,31 @@ from io import StringIO
 from typing import Any, Final
 
 from voiceapp.errors import TextEngineError
-from voiceapp.text.provider import text_tokens
+from voiceapp.text.provider import text_tokens, tokens_of
 
 Object = dict[str, Any]
 
 MAX_CHARS: Final = 4_000_000
-"""Longest answer that is put together; a service that never ends would take all memory."""
+"""Longest answer; a service that never ends would take all memory, or all of somebody's money."""
 
 
-class Collector:
-    """Makes one ``chat.completion`` of ``chat.completion.chunk`` objects, whatever a service leaves out."""
+class Meter:
+    """What there is to know of a stream of ``chat.completion.chunk`` objects but for its content.
+
+    It keeps nothing that grows with the answer: many streams at once take no more memory as they go on.
+    """
 
     def __init__(self) -> None:
-        # Buffers: a list of pieces takes twenty times their text, and adding to a text copies it each time.
-        self._said = StringIO()
-        self._refusal = StringIO()
         self.usage: Object | None = None
         self.finish_reason: str | None = None
         self._head: Object = {}
-        self._size = 0
-        # By index: the call, and its arguments so far.
-        self._calls: dict[int, Object] = {}
-        self._arguments: dict[int, StringIO] = {}
-        self._current: dict[int, int] = {}
+        self._characters = 0
+        self._pieces = 0
 
     @property
     def begun(self) -> bool:
         """Whether anything of an answer came."""
-        return bool(self._head or self._size or self.usage)
-
-    @property
-    def text(self) -> str:
-        """What was said so far."""
-        return self._said.getvalue()
+        return bool(self._head or self._characters or self.usage)
 
     @property
     def model(self) -> str:
@@ -59,19 +51,9 @@ class Collector:
                     self._head[name] = chunk[name]
         brought = ""
         for choice in chunk.get("choices") or []:
-            if choice.get("index"):
-                continue
-            self.finish_reason = choice.get("finish_reason") or self.finish_reason
-            delta = choice.get("delta") or {}
-            brought += delta.get("content") or ""
-            if refusal := delta.get("refusal"):
-                self._refusal.write(refusal)
-                self._grow(len(refusal))
-            for position, call in enumerate(delta.get("tool_calls") or []):
-                self._call(call, position)
-        if brought:
-            self._said.write(brought)
-            self._grow(len(brought))
+            if not choice.get("index"):
+                self.finish_reason = choice.get("finish_reason") or self.finish_reason
+                brought += self._take(choice.get("delta") or {})
         return brought
 
     def counted(self, body: Object) -> tuple[int, int]:
@@ -84,8 +66,47 @@ class Collector:
             for message in (messages if isinstance(messages, list) else [])
             if isinstance(message, dict)
         )
-        called = "".join(arguments.getvalue() for arguments in self._arguments.values())
-        return asked, text_tokens(self.text + called)
+        return asked, tokens_of(self._characters)
+
+    def _take(self, delta: Mapping[str, Any]) -> str:
+        """Count what a delta brings; return its text."""
+        text: str = delta.get("content") or ""
+        calls = delta.get("tool_calls") or []
+        arguments = sum(len((call.get("function") or {}).get("arguments") or "") for call in calls)
+        self._characters += len(text) + len(delta.get("refusal") or "") + arguments
+        # Calls without arguments have no end either.
+        self._pieces += len(calls)
+        if self._characters + self._pieces > MAX_CHARS:
+            told = f"The answer is longer than {MAX_CHARS} characters."
+            raise TextEngineError(told, code="text_engine_error")
+        return text
+
+
+class Collector(Meter):
+    """Makes one ``chat.completion`` of the chunks, whatever a service leaves out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Buffers: a list of pieces takes twenty times their text, and adding to a text copies it each time.
+        self._said = StringIO()
+        self._refusal = StringIO()
+        # By index: the call, and its arguments so far.
+        self._calls: dict[int, Object] = {}
+        self._arguments: dict[int, StringIO] = {}
+        self._current: dict[int, int] = {}
+
+    @property
+    def text(self) -> str:
+        """What was said so far."""
+        return self._said.getvalue()
+
+    def _take(self, delta: Mapping[str, Any]) -> str:
+        text = super()._take(delta)
+        self._said.write(text)
+        self._refusal.write(delta.get("refusal") or "")
+        for position, call in enumerate(delta.get("tool_calls") or []):
+            self._call(call, position)
+        return text
 
     def result(self, calls: list[Object] | None = None) -> Object:
         """Return the whole answer, a ``chat.completion`` object.
@@ -117,12 +138,6 @@ class Collector:
             call["function"]["arguments"] = self._arguments[index].getvalue()
         return [self._calls[index] for index in sorted(self._calls)]
 
-    def _grow(self, more: int) -> None:
-        self._size += more
-        if self._size > MAX_CHARS:
-            told = f"The answer is longer than {MAX_CHARS} characters."
-            raise TextEngineError(told, code="text_engine_error")
-
     def _call(self, call: Mapping[str, Any], position: int) -> None:
         index = call.get("index")
         index = position if index is None else index
@@ -138,10 +153,7 @@ class Collector:
         kept = self._calls[index]
         kept["id"] = kept["id"] or call.get("id") or f"call_{index}"
         kept["function"]["name"] = kept["function"]["name"] or function.get("name") or ""
-        piece = function.get("arguments") or ""
-        self._arguments[index].write(piece)
-        # Calls without arguments have no end either.
-        self._grow(len(piece) + 1)
+        self._arguments[index].write(function.get("arguments") or "")
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int:

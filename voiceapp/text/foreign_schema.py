@@ -14,10 +14,10 @@ Object = dict[str, Any]
 
 MAX_OPTIONS: Final = 200
 """Values of an ``enum`` that are looked for in a sentence."""
-_MOST_MADE: Final = 10_000
+_MAX_MADE: Final = 10_000
 """Values, and characters of text, that stand in for what was not said; larger ones are not made."""
 _DEEPEST: Final = 16
-_LONGEST_CHECKED: Final = 200
+_MAX_CHECKED_CHARS: Final = 200
 """Characters of a text, and of the pattern that it is held against."""
 
 
@@ -52,14 +52,14 @@ def kind_of(schema: Mapping[str, Any]) -> str:
 def placeholder(schema: Any) -> Any:
     """Return a value that is valid for ``schema`` where nothing better is known.
 
-    One that would be larger than ``_MOST_MADE`` is cut, and then is not valid.
+    One that would be larger than ``_MAX_MADE`` is cut, and then is not valid.
     """
     return _Making().value(schema, 0)
 
 
 class _Making:
     def __init__(self) -> None:
-        self._room = _MOST_MADE
+        self._room = _MAX_MADE
 
     def value(self, schema: Any, depth: int) -> Any:
         self._room -= 1
@@ -137,7 +137,7 @@ def _matches(pattern: str, text: str) -> bool:
     Time grows with every place where a search may go two ways, exponentially where such places are
     repeated: two of them and two groups, none repeated, are allowed.
     """
-    if len(pattern) > _LONGEST_CHECKED or len(text) > _LONGEST_CHECKED:
+    if len(pattern) > _MAX_CHECKED_CHARS or len(text) > _MAX_CHECKED_CHARS:
         return False
     plain = re.sub(r"\\.|\[\^?\]?[^\]]*\]", "x", pattern, flags=re.S)
     ways = len(re.findall(r"[*+?]|\{\d*,\d*\}", plain.replace("(?:", "(")))

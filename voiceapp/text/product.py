@@ -64,7 +64,7 @@ _STOP: Final = frozenset(
         "your",
     ]
 )
-_MOST_CHARACTERS: Final = 420
+_MAX_CHARS: Final = 420
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +126,12 @@ def _plain(text: str) -> str:
     text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"[*`>]+|^\s*[-+]\s+", "", text)
     text = " ".join(text.split())
-    if len(text) <= _MOST_CHARACTERS:
+    if len(text) <= _MAX_CHARS:
         return text
     sentences = re.split(r"(?<=[.!?])\s+", text)
     short = sentences[0]
     for sentence in sentences[1:]:
-        if len(short) + len(sentence) > _MOST_CHARACTERS:
+        if len(short) + len(sentence) > _MAX_CHARS:
             break
         short += f" {sentence}"
     return short

@@ -124,4 +124,9 @@ class TextProvider(Protocol):
 
 def text_tokens(text: str) -> int:
     """Return about how many tokens a text is, where nobody counts them."""
-    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
+    return tokens_of(len(text))
+
+
+def tokens_of(characters: int) -> int:
+    """Return about how many tokens so many characters are."""
+    return math.ceil(characters / CHARACTERS_PER_TOKEN)

@@ -38,7 +38,7 @@ _ABBREVIATIONS: Final = frozenset(
 )
 # A first sentence longer than this is begun at a comma: the listener waits for it.
 _EAGER_CHARACTERS: Final = 60
-_LONGEST_CHARACTERS: Final = 280
+_MAX_CHARS: Final = 280
 _AT_ONCE: Final = 1_000
 
 
@@ -72,7 +72,7 @@ class SentenceSplitter:
             end = match.end()
             if self._text[:end].strip() and not self._abbreviated(match.start(), end):
                 return self._after_space(end)
-        limit = _EAGER_CHARACTERS if self._first else _LONGEST_CHARACTERS
+        limit = _EAGER_CHARACTERS if self._first else _MAX_CHARS
         if len(self._text) > limit:
             return self._clause_end(limit)
         return None
@@ -81,9 +81,9 @@ class SentenceSplitter:
         ends = [match.end() for match in _CLAUSE.finditer(self._text) if match.end() > limit // 3]
         if ends:
             return self._after_space(ends[0] if self._first else ends[-1])
-        if len(self._text) > _LONGEST_CHARACTERS * 2:
-            space = self._text.rfind(" ", 0, _LONGEST_CHARACTERS)
-            return space + 1 if space > 0 else _LONGEST_CHARACTERS
+        if len(self._text) > _MAX_CHARS * 2:
+            space = self._text.rfind(" ", 0, _MAX_CHARS)
+            return space + 1 if space > 0 else _MAX_CHARS
         return None
 
     def _abbreviated(self, stop: int, end: int) -> bool:

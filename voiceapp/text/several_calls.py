@@ -13,13 +13,13 @@ from voiceapp.text.tool_matching import Match, fill_arguments, match_tool
 # Commas stay: they stand in dates and in "Paris, France" as well.
 _BETWEEN: Final = re.compile(r"\s*(?:,?\s*\b(?:and then|and also|and|then|also)\b|[;.?!])\s*", re.I)
 _MOST: Final = 8
-_MOST_PARTS: Final = 16
+_MAX_PARTS: Final = 16
 
 
 def match_several(text: str, tools: tuple[Tool, ...], today: dt.date) -> list[Match]:
     """Return the calls that the parts of ``text`` ask for, each complete; fewer than two are none."""
     found: list[Match] = []
-    for part in [part for part in _BETWEEN.split(text, _MOST_PARTS) if part][:_MOST_PARTS]:
+    for part in [part for part in _BETWEEN.split(text, _MAX_PARTS) if part][:_MAX_PARTS]:
         match = match_tool(part, tools, today)
         if match is None or not match.fits or match.missing:
             match = _again(found[-1].tool, part, today) if found else None

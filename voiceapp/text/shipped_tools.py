@@ -34,8 +34,8 @@ _PARAMETERS: Final = {
 }  # fmt: skip
 _I: Final = re.IGNORECASE
 _TIMER: Final = r"(?:timer|alarm|reminder)s?"
-_MOST_PLACES: Final = 8
-_LONGEST_SUM: Final = 300
+_MAX_PLACES: Final = 8
+_MAX_SUM_CHARS: Final = 300
 """Characters; as many as ``calculate`` takes."""
 _SURE: Final = 99.0
 """Score of a sentence that names what it wants."""
@@ -244,15 +244,15 @@ def asks_elsewhere(text: str) -> bool:
 
 def _each_place(arguments: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the arguments for each of "Paris and in Tokyo"."""
-    first, *more = re.split(r",? and (?:in |at )?", arguments["place"], flags=_I)[:_MOST_PLACES]
+    first, *more = re.split(r",? and (?:in |at )?", arguments["place"], flags=_I)[:_MAX_PLACES]
     # What is asked for besides ("and what is the weather") is no city.
     others = itertools.takewhile(lambda place: not _NO_PLACE.match(place), more)
     return [{"place": place} for place in (first, *others)]
 
 
 def _calculate(text: str) -> _Read | None:
-    written = written_sum(text) if len(text) <= _LONGEST_SUM else None
-    return ({"expression": written}, "") if written and len(written) <= _LONGEST_SUM else None
+    written = written_sum(text) if len(text) <= _MAX_SUM_CHARS else None
+    return ({"expression": written}, "") if written and len(written) <= _MAX_SUM_CHARS else None
 
 
 _READERS: Final[tuple[tuple[str, Callable[[str], _Read | None]], ...]] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Set
+from collections.abc import Collection, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -90,9 +90,9 @@ _DESCRIPTION_WEIGHT: Final = 1.0
 _PARAMETER_WEIGHT: Final = 0.75
 # One word of a tool's name, or three of its description.
 _ENOUGH: Final = 3.0
-_LONGEST_READ: Final = 4_000
+_MAX_READ_CHARS: Final = 4_000
 """Characters of a tool's description, and of all that its parameters are described with, that are read."""
-_MOST_READ: Final = 64
+_MAX_READ: Final = 64
 """Parameters of a tool, inner ones included, that are looked for in a sentence."""
 
 _PLACE: Final = frozenset(
@@ -166,8 +166,8 @@ def match_tool(text: str, tools: tuple[Tool, ...], today: dt.date) -> Match | No
 
 def score_tool(text: str, tool: Tool) -> float:
     """Return how much of ``text`` speaks of ``tool``."""
-    said = _asked(text[:_LONGEST_READ])
-    properties = list(properties_of(tool.parameters).items())[:_MOST_READ]
+    said = _asked(text[:_MAX_READ_CHARS])
+    properties = list(properties_of(tool.parameters).items())[:_MAX_READ]
     described = " ".join(
         f"{name[:100]} {str(detail.get('description') or '')[:200]}" for name, detail in properties
     )
@@ -189,7 +189,7 @@ def _stems_of(text: str) -> frozenset[str]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    return _stems_of(text[:_LONGEST_READ])
+    return _stems_of(text[:_MAX_READ_CHARS])
 
 
 @lru_cache(maxsize=512)
@@ -217,7 +217,7 @@ class _Room:
     """How many parameters may still be looked for, one in another included."""
 
     def __init__(self) -> None:
-        self._left = _MOST_READ
+        self._left = _MAX_READ
 
     def take(self) -> bool:
         self._left -= 1
@@ -235,7 +235,7 @@ def fill_arguments(
     arguments: dict[str, Any] = {}
     wanted = frozenset(required)
     ordered = sorted(properties, key=lambda name: name not in wanted)
-    for name in ordered[:_MOST_READ]:
+    for name in ordered[:_MAX_READ]:
         detail = properties[name]
         value = reader.read(name, detail, alone=len(required) == 1 and name in wanted)
         if value is not None and fits(value, detail):
@@ -340,36 +340,26 @@ class _Reader:
     def _behind(self, words: Set[str]) -> str | None:
         """Return the word that stands behind a parameter's own: "red" of "paint it in the colour red"."""
         own = "|".join(re.escape(word) for word in words if len(word) > 1)
-        for match in re.finditer(
-            rf"\b(?:{own or '(?!)'})\s+(?:is\s+|of\s+|to\s+|called\s+)?(\w[\w-]*)", self._text, re.I
-        ):
-            if match[1].lower() not in _STOP and match[1] not in self._used:
-                self._used.add(match[1])
-                return match[1]
-        return None
+        pattern = rf"\b(?:{own or '(?!)'})\s+(?:is\s+|of\s+|to\s+|called\s+)?(\w[\w-]*)"
+        return self._unused(pattern, _STOP, re.I)
 
     def _person(self) -> str | None:
-        for match in re.finditer(
-            rf"(?:^|[.?!]\s+){_CAPITALISED}\s+(?:is|was|has|lives?|works?)\b", self._text
-        ):
-            if match[1].lower() not in _STOP | _NO_NAME and match[1] not in self._used:
-                self._used.add(match[1])
-                return match[1]
-        return self._after("named|called|call|name is|to|for", anything=False)
+        pattern = rf"(?:^|[.?!]\s+){_CAPITALISED}\s+(?:is|was|has|lives?|works?)\b"
+        found = self._unused(pattern, _STOP | _NO_NAME)
+        return found or self._after("named|called|call|name is|to|for", anything=False)
 
     def _after(self, words: str, *, anything: bool) -> str | None:
         what = r"([^.?!]+)" if anything else _CAPITALISED
-        for match in re.finditer(rf"\b(?:{words})\s+(?:the\s+)?{what}", self._text):
-            found = match[1].strip()
-            if found not in self._used and found.lower() not in (*_DAYS, "i"):
-                self._used.add(found)
-                return found
-        return None
+        return self._unused(rf"\b(?:{words})\s+(?:the\s+)?{what}", (*_DAYS, "i"))
 
     def _capitalised(self) -> str | None:
-        for match in re.finditer(rf"(?<![.?!]\s)(?<!^)\b{_CAPITALISED}", self._text):
+        return self._unused(rf"(?<![.?!]\s)(?<!^)\b{_CAPITALISED}", (*_DAYS, "i", "i'm"))
+
+    def _unused(self, pattern: str, but: Collection[str], flags: int = 0) -> str | None:
+        """Return the first that fits and was not taken before; it is taken now."""
+        for match in re.finditer(pattern, self._text, flags):
             found = match[1].strip()
-            if found not in self._used and found.lower() not in (*_DAYS, "i", "i'm"):
+            if found not in self._used and found.lower() not in but:
                 self._used.add(found)
                 return found
         return None

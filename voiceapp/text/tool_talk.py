@@ -23,12 +23,12 @@ from voiceapp.text.provider import (
 from voiceapp.text.tool_matching import Match
 
 _ARGUMENT_PIECE: Final = 16
-_LONGEST_RESULT: Final = 100_000
+_MAX_RESULT_CHARS: Final = 100_000
 """Characters of a result that is read as JSON; nobody wants to hear a longer one."""
 _DEEPEST_TOLD: Final = 4
-_MOST_FACTS: Final = 8
-_MOST_OF_LIST: Final = 5
-_MOST_READ_OUT, _LEAST_READ_OUT = Decimal(10) ** 15, Decimal(1) / 10**4
+_MAX_FACTS: Final = 8
+_MAX_OF_LIST: Final = 5
+_MAX_READ_OUT, _MIN_READ_OUT = Decimal(10) ** 15, Decimal(1) / 10**4
 
 
 def fresh_results(request: ReplyRequest) -> list[Returned]:
@@ -63,7 +63,7 @@ def tell_results(results: list[Returned], request: ReplyRequest) -> str:
     sentences = []
     for result in results:
         name = names.get(result.call_id, "")
-        value: Any = result.output[:_LONGEST_RESULT]
+        value: Any = result.output[:_MAX_RESULT_CHARS]
         with suppress(ValueError, RecursionError):
             # Decimals, as a float would have lost digits already.
             value = json.loads(value, parse_float=Decimal)
@@ -133,8 +133,8 @@ def _told_facts(value: dict[str, Any]) -> str:
     kept = plain or telling
     if not kept:
         return "That is done."
-    facts = [_fact(key, inner) for key, inner in kept[:_MOST_FACTS]]
-    if len(kept) > _MOST_FACTS:
+    facts = [_fact(key, inner) for key, inner in kept[:_MAX_FACTS]]
+    if len(kept) > _MAX_FACTS:
         facts.append("there is more")
     told = _listed(facts)
     return f"{told[:1].upper()}{told[1:]}."
@@ -163,7 +163,7 @@ def _said(value: float | Decimal) -> str:
             return str(value)
     except DecimalException:
         return str(value)
-    if abs(exact) >= _MOST_READ_OUT or 0 < abs(exact) < _LEAST_READ_OUT:
+    if abs(exact) >= _MAX_READ_OUT or 0 < abs(exact) < _MIN_READ_OUT:
         power = exact.adjusted()
         digits = f"{exact.scaleb(-power):.2f}".rstrip("0").rstrip(".").replace("-", "minus ")
         return f"about {digits} times ten to the power of {str(power).replace('-', 'minus ')}"
@@ -182,14 +182,14 @@ def _plain(value: Any, depth: int = 0) -> str:
         case list() | dict() if depth > _DEEPEST_TOLD:
             return "more"
         case list():
-            told = [_plain(inner, depth + 1) for inner in value[:_MOST_OF_LIST]]
+            told = [_plain(inner, depth + 1) for inner in value[:_MAX_OF_LIST]]
             rest = len(value) - len(told)
             return _listed([*told, f"{rest} more"] if rest else told) or "nothing"
         case dict():
             titles = [value[key] for key in _TITLES if isinstance(value.get(key), str)]
             if titles and depth > 0:
                 return str(titles[0]).strip()
-            parts = list(value.items())[:_MOST_OF_LIST]
+            parts = list(value.items())[:_MAX_OF_LIST]
             return ", ".join(f"{spoken_name(key)} {_plain(inner, depth + 1)}" for key, inner in parts)
         case _:
             return str(value).strip()

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from voiceapp.mcp_servers import MOST_TOOLS
+from voiceapp.mcp_servers import MAX_TOOLS
 from voiceapp.tools.mcp_asking import (
     CallMcpTool,
     ListMcpTools,
@@ -35,11 +35,11 @@ logger = logging.getLogger(__name__)
 NOT_INSTALLED: Final = "MCP tools need one more package on the server: python -m pip install mcp==2.3.0."
 _LIST_TIMEOUT_S: Final = 15.0
 _CALL_TIMEOUT_S: Final = 60.0
-_MOST_PAGES: Final = 16
+_MAX_PAGES: Final = 16
 # Both are kept, and read by the model with every answer.
-_LONGEST_OUTPUT: Final = 32_000
-_LONGEST_LIST: Final = 256_000
-_LONGEST_FAULT: Final = 1_000
+_MAX_OUTPUT_CHARS: Final = 32_000
+_MAX_LIST_CHARS: Final = 256_000
+_MAX_FAULT_CHARS: Final = 1_000
 _TOOL_FAULT: Final = "tool_execution_error"
 _INTERNAL_ERROR: Final = -32603
 _BAD_STATUS: Final = 400
@@ -71,7 +71,7 @@ class McpClient:
         except Exception as error:
             message = _explain(error, state, _LIST_TIMEOUT_S)["message"]
         else:
-            if len(json.dumps([tool.schema for tool in tools])) <= _LONGEST_LIST:
+            if len(json.dumps([tool.schema for tool in tools])) <= _MAX_LIST_CHARS:
                 return McpListed(action.item_id, tools)
             message = "The MCP server's list of tools is too long."
         logger.info("No tools from an MCP server: %s", message)
@@ -119,7 +119,7 @@ class _Fault(Exception):
 async def _all_tools(client: Client) -> tuple[McpTool, ...]:
     tools: list[McpTool] = []
     cursor: str | None = None
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
         tools += [
             McpTool(
@@ -131,9 +131,9 @@ async def _all_tools(client: Client) -> tuple[McpTool, ...]:
             for tool in page.tools
         ]
         cursor = page.next_cursor
-        if not cursor or len(tools) >= MOST_TOOLS:
+        if not cursor or len(tools) >= MAX_TOOLS:
             break
-    return tuple(tools[:MOST_TOOLS])
+    return tuple(tools[:MAX_TOOLS])
 
 
 def _text_of(result: Any) -> str:
@@ -142,7 +142,7 @@ def _text_of(result: Any) -> str:
     text = "\n".join(parts)
     if not text and result.structured_content is not None:
         text = json.dumps(result.structured_content)
-    return text if len(text) <= _LONGEST_OUTPUT else f"{text[:_LONGEST_OUTPUT]} … (cut here)"
+    return text if len(text) <= _MAX_OUTPUT_CHARS else f"{text[:_MAX_OUTPUT_CHARS]} … (cut here)"
 
 
 # -- faults ---------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def _explain(error: BaseException, state: _State, seconds: float) -> dict[str, A
     for cause in causes:
         code, text = getattr(cause, "code", None), getattr(cause, "message", None)
         if isinstance(code, int) and isinstance(text, str):
-            return {"type": "protocol_error", "code": code, "message": text[:_LONGEST_FAULT]}
+            return {"type": "protocol_error", "code": code, "message": text[:_MAX_FAULT_CHARS]}
     # The text of others' exceptions may hold addresses and secrets; their names do not.
     message = f"The MCP server could not be used ({type(causes[0]).__name__})."
     return {"type": "protocol_error", "code": _INTERNAL_ERROR, "message": message}

@@ -14,7 +14,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from voiceapp.tools.mcp_asking import McpAddress
-from voiceapp.tools.outbound import MOST_BYTES, Guard
+from voiceapp.tools.outbound import MAX_BYTES, Guard
 
 _TIMEOUT: Final = httpx2.Timeout(10.0, read=60.0)
 _READ_TIMEOUT_S: Final = 60.0
@@ -28,6 +28,6 @@ async def connected(server: McpAddress, guard: Guard) -> AsyncIterator[Client]:
     async with httpx2.AsyncClient(
         transport=guard, headers=headers, timeout=_TIMEOUT, trust_env=False
     ) as http:
-        transport = streamable_http_client(server.url, http_client=http, max_sse_event_size=MOST_BYTES)
+        transport = streamable_http_client(server.url, http_client=http, max_sse_event_size=MAX_BYTES)
         async with Client(transport, read_timeout_seconds=_READ_TIMEOUT_S, cache=None) as client:
             yield client

@@ -13,14 +13,14 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from voiceapp.http_tools import MOST_OPERATIONS, HttpOperation
+from voiceapp.http_tools import MAX_OPERATIONS, HttpOperation
 from voiceapp.protocol.events import Object
 from voiceapp.tools.openapi_operation import VARIABLE, Site, length, read_operation
 from voiceapp.tools.openapi_schema import DocumentFault, References, Unsupported, fault, plain
 
 MAX_DOCUMENT_BYTES: Final = 1_500_000
 """In UTF-8: a form that brings it must stay below what Django takes, 2.5 MB."""
-LONGEST_SCHEMAS: Final = 128_000
+MAX_SCHEMAS_CHARS: Final = 128_000
 """Characters of all schemas of a set."""
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete")
 _VERSION: Final = re.compile(r"3\.([01])(\.[0-9]+)?")
@@ -53,8 +53,8 @@ def read_document(text: str, wanted: tuple[str, ...] = (), *, fixed_address: boo
         if key not in found:
             known = ", ".join(list(found)[:20]) or "none"
             raise DocumentFault(f"There is no operation {key[:80]!r} in the document. There are: {known}.")
-    if not wanted and len(found) > MOST_OPERATIONS:
-        told = f"name up to {MOST_OPERATIONS} of them as those to be offered"
+    if not wanted and len(found) > MAX_OPERATIONS:
+        told = f"name up to {MAX_OPERATIONS} of them as those to be offered"
         raise DocumentFault(f"The document has {len(found)} operations; {told}.")
     operations, left_out = [], []
     for key, site in found.items():
@@ -68,9 +68,9 @@ def read_document(text: str, wanted: tuple[str, ...] = (), *, fixed_address: boo
             if wanted:
                 raise DocumentFault(f"{site.where}: it cannot be called, {error.message}.") from None
             left_out.append((key, error.message))
-    if sum(length(operation.parameters) for operation in operations) > LONGEST_SCHEMAS:
+    if sum(length(operation.parameters) for operation in operations) > MAX_SCHEMAS_CHARS:
         raise DocumentFault(
-            f"All arguments together take more than {LONGEST_SCHEMAS} characters to describe."
+            f"All arguments together take more than {MAX_SCHEMAS_CHARS} characters to describe."
         )
     info = root.get("info")
     title = info.get("title") if isinstance(info, dict) else None

@@ -10,13 +10,13 @@ import msgspec
 from voiceapp.http_tools import IDEMPOTENCY_KEY, HttpArgument, HttpOperation, Place
 from voiceapp.mcp_servers import HEADER_NAME, OWN_HEADERS
 from voiceapp.protocol.events import Object
+from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS
 from voiceapp.tools.openapi_schema import References, SchemaReader, Unsupported, fault, plain
-from voiceapp.tools.registry import MAX_DESCRIPTION_CHARS
 
-MOST_PARAMETERS: Final = 64
-LONGEST_SCHEMA: Final = 16_000
+MAX_PARAMETERS: Final = 64
+MAX_SCHEMA_CHARS: Final = 16_000
 """Characters of one tool's schema: models read it with every answer."""
-LONGEST_KEY: Final = 200
+MAX_KEY_CHARS: Final = 200
 VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 """A variable in a path or an address."""
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]")
@@ -42,8 +42,14 @@ class Site:
         named = self.fields.get("operationId")
         if named is None:
             return f"{self.method.upper()} {self.path}"
-        if not isinstance(named, str) or not 0 < len(named.strip()) <= LONGEST_KEY or not named.isprintable():
-            raise fault(self.where, f"operationId must be text of up to {LONGEST_KEY} printable characters.")
+        if (
+            not isinstance(named, str)
+            or not 0 < len(named.strip()) <= MAX_KEY_CHARS
+            or not named.isprintable()
+        ):
+            raise fault(
+                self.where, f"operationId must be text of up to {MAX_KEY_CHARS} printable characters."
+            )
         return named.strip()
 
     def refuse_servers(self) -> None:
@@ -61,8 +67,8 @@ def read_operation(site: Site, references: References, *, old: bool) -> HttpOper
 
 
 def length(schema: Object) -> int:
-    """Return how many bytes a schema takes as JSON."""
-    return len(msgspec.json.encode(schema))
+    """Return how many characters a schema takes as JSON."""
+    return len(msgspec.json.encode(schema).decode())
 
 
 class _Operation:
@@ -94,8 +100,8 @@ class _Operation:
         schema: Object = {"type": "object", "properties": self._properties, "additionalProperties": False}
         if self._required:
             schema["required"] = self._required
-        if length(schema) > LONGEST_SCHEMA:
-            raise Unsupported(f"its arguments take more than {LONGEST_SCHEMA} characters to describe")
+        if length(schema) > MAX_SCHEMA_CHARS:
+            raise Unsupported(f"its arguments take more than {MAX_SCHEMA_CHARS} characters to describe")
         return HttpOperation(
             key=site.key,
             method=site.method.upper(),
@@ -127,8 +133,8 @@ class _Operation:
             base = base or self._site.where
             if not isinstance(listed, list):
                 raise fault(f"{base}.parameters", "a list is expected here.")
-            if len(listed) > MOST_PARAMETERS:
-                raise Unsupported(f"it has more than {MOST_PARAMETERS} parameters")
+            if len(listed) > MAX_PARAMETERS:
+                raise Unsupported(f"it has more than {MAX_PARAMETERS} parameters")
             for at, node in enumerate(listed):
                 where = f"{base}.parameters[{at}]"
                 parameter = self._references.object(node, where)

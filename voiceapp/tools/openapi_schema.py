@@ -10,15 +10,15 @@ from urllib.parse import unquote
 from voiceapp.errors import VoiceAppError
 from voiceapp.protocol.events import Object
 
-MOST_HOPS: Final = 32
+MAX_HOPS: Final = 32
 """References that lead to one another before an object comes."""
-MOST_DEPTH: Final = 24
+MAX_DEPTH: Final = 24
 """Levels of a schema, those of references among them; what lies deeper may be anything."""
-MOST_NODES: Final = 2_000
+MAX_NODES: Final = 2_000
 """Schemas and values of one operation."""
-LONGEST_TEXT: Final = 500
+MAX_TEXT_CHARS: Final = 500
 """Of a schema's description; models read all of them with every answer."""
-_LONGEST_PATTERN: Final = 200
+_MAX_PATTERN_CHARS: Final = 200
 
 
 class DocumentFault(VoiceAppError):
@@ -64,7 +64,7 @@ class References:
 
     def object(self, node: Any, where: str) -> Object:
         """Return an object, or the one that its references lead to; raise ``DocumentFault``."""
-        for _ in range(MOST_HOPS):
+        for _ in range(MAX_HOPS):
             if not isinstance(node, dict):
                 raise fault(where, "an object is expected here.")
             if "$ref" not in node:
@@ -120,13 +120,13 @@ class SchemaReader:
     References that lead back to themselves are cut: what is there may be anything. Keywords that say nothing
     about arguments are left out, and so are properties that only answers have. ``old`` is OpenAPI 3.0, whose
     schemas differ. Raises ``DocumentFault``, and ``Unsupported`` where an operation has more than
-    ``MOST_NODES`` of them.
+    ``MAX_NODES`` of them.
     """
 
     def __init__(self, references: References, *, old: bool) -> None:
         self._references = references
         self._old = old
-        self._left = MOST_NODES
+        self._left = MAX_NODES
 
     def read(self, node: Any, where: str) -> Object:
         """Return a schema as JSON Schema."""
@@ -138,7 +138,7 @@ class SchemaReader:
             return {} if node else {"not": {}}
         if not isinstance(node, dict):
             raise fault(where, "a schema is expected here.")
-        if depth > MOST_DEPTH:
+        if depth > MAX_DEPTH:
             return {}
         if "$ref" not in node:
             return self._keywords(node, where, depth, seen)
@@ -197,7 +197,7 @@ class SchemaReader:
         found: Object = {}
         for name in ("title", "description"):
             if isinstance(node.get(name), str) and node[name].strip():
-                found[name] = plain(node[name], LONGEST_TEXT)
+                found[name] = plain(node[name], MAX_TEXT_CHARS)
         if "enum" in node:
             if not isinstance(node["enum"], list):
                 raise fault(where, "enum must be a list.")
@@ -209,9 +209,9 @@ class SchemaReader:
             if name in found:
                 self._measure(found[name])
         pattern = node.get("pattern")
-        if isinstance(pattern, str) and pattern and len(pattern) <= _LONGEST_PATTERN:
+        if isinstance(pattern, str) and pattern and len(pattern) <= _MAX_PATTERN_CHARS:
             # In words: expressions differ by language, and one can take for ever to be checked.
-            told = f"It matches {plain(pattern, _LONGEST_PATTERN)}"
+            told = f"It matches {plain(pattern, _MAX_PATTERN_CHARS)}"
             found["description"] = " ".join(filter(None, (found.get("description"), told)))
         return found
 
@@ -228,7 +228,7 @@ class SchemaReader:
     def _count(self) -> None:
         self._left -= 1
         if self._left < 0:
-            raise Unsupported(f"it describes its arguments in more than {MOST_NODES} parts")
+            raise Unsupported(f"it describes its arguments in more than {MAX_NODES} parts")
 
 
 def plain(text: str, most: int) -> str:

@@ -14,7 +14,7 @@ from typing import Final
 
 import httpx2
 
-MOST_BYTES: Final = 4 * 1024 * 1024
+MAX_BYTES: Final = 4 * 1024 * 1024
 # By these, an IPv4 address is reached through an IPv6 one.
 _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
@@ -132,7 +132,7 @@ class _Capped(httpx2.AsyncByteStream):
         self._guard = guard
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = MOST_BYTES
+        left = MAX_BYTES
         async for chunk in self._stream:
             left -= len(chunk)
             if left < 0:

@@ -8,13 +8,13 @@ from msgspec import Meta
 
 from voiceapp.tools.registry import ToolContext, tool
 
-LONGEST_S = 24 * 3600
+MAX_TIMER_S = 24 * 3600
 _Label = Annotated[str, Meta(max_length=60, description="What it is for, such as tea; may be left out")]
 
 
 @tool(timeout_s=5)
 async def set_timer(
-    seconds: Annotated[int, Meta(ge=1, le=LONGEST_S, description="How long, in seconds")],
+    seconds: Annotated[int, Meta(ge=1, le=MAX_TIMER_S, description="How long, in seconds")],
     context: ToolContext,
     label: _Label = "",
 ) -> str:

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core import checks
 from django.db import DatabaseError
 
-from voiceapp.config import Problem, UpstreamKind, VoiceConfig
+from voiceapp.config import Problem, Thinking, UpstreamKind, VoiceConfig
 from voiceapp.engine.faults import FaultScript, FaultScriptError
 from voiceapp.records.models import Assistant
 
@@ -76,7 +76,9 @@ def check_mcp(
     if _installed("mcp"):
         return []
     # Those who think otherwise than the settings say speak through the embedded engine.
-    elsewhere = {"thinking": ""} if settings.VOICE.upstream_kind is UpstreamKind.AZURE_GA else {}
+    elsewhere = (
+        {"thinking": Thinking.AS_SET.value} if settings.VOICE.upstream_kind is UpstreamKind.AZURE_GA else {}
+    )
     for database in databases or ():
         try:
             assistants = Assistant.objects.using(database).exclude(mcp_servers=[])

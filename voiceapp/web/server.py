@@ -24,7 +24,7 @@ from voiceapp.signals import server_stopping
 SERVER_FOLDER: Final = "servers"
 """In the data folder: ``{"url": "http://127.0.0.1:8000", "pid": 123}`` while a server runs."""
 _GRACE_S: Final = 20
-_LONGEST_MESSAGE_BYTES: Final = 24 * 1024 * 1024
+_MAX_MESSAGE_BYTES: Final = 24 * 1024 * 1024
 SWITCH_S: Final = 0.0005
 GC_THRESHOLDS: Final = (20_000, 20, 20)
 
@@ -39,7 +39,7 @@ class Server(uvicorn.Server):
                 loop="asyncio" if sys.platform == "win32" else "uvloop",
                 ws="websockets-sansio",
                 # Uvicorn closes a socket at a longer message; the engine takes 15 MiB of audio in base64.
-                ws_max_size=_LONGEST_MESSAGE_BYTES,
+                ws_max_size=_MAX_MESSAGE_BYTES,
                 # Audio does not compress; trying costs a third of the CPU.
                 ws_per_message_deflate=False,
                 lifespan="on",

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_GET, require_safe
 
 from voiceapp.config import AssistantConfig
 from voiceapp.records.models import Session, Sessions
-from voiceapp.records.store import assistants_offered
+from voiceapp.records.store import assistants_for_page
 from voiceapp.records.transcript import lines
 from voiceapp.web.signin import take_token
 
@@ -45,7 +45,7 @@ def index(request: HttpRequest) -> HttpResponse:
     user = _user(request)
     config = {
         "socket": SOCKET_PATH,
-        "assistants": [_offer(assistant) for assistant in assistants_offered()],
+        "assistants": [_offer(assistant) for assistant in assistants_for_page()],
         "user": user.get_username(),
         "isAdmin": user.is_staff,
     }

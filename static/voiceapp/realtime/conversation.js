@@ -7,7 +7,7 @@ import { append, heard, itemSeen, linked, pastSeen, removed, upsert } from './it
 import { serverUnavailable, toolHandlers } from './tools.js';
 
 /** @typedef {import('./events.js').ServerEvent} ServerEvent */
-/** @typedef {'none' | 'pending' | 'completed' | 'failed'} TranscriptStatus */
+/** @typedef {'none' | 'pending' | 'completed' | 'failed' | 'doubtful'} TranscriptStatus doubtful: nobody may have spoken */
 /**
  * @typedef {{
  *   id: string, previousId: string | null, role: 'user' | 'assistant' | 'tool', text: string,
@@ -47,6 +47,9 @@ const QUIET = new Set([
   'response_cancel_not_active', 'conversation_already_has_active_response', 'input_audio_buffer_commit_empty',
   'item_truncate_invalid_item_id', 'item_retrieve_invalid_item_id', 'approval_already_settled',
 ]);
+
+/** Notices that the caption of the answer gives already. */
+const SHOWN_ELSEWHERE = new Set(['response_interrupted', 'response_stopped']);
 
 /** @returns {State} */
 export function initialState() {
@@ -209,6 +212,7 @@ const HANDLERS = new Map(Object.entries({
   },
   notice: (state, event) => {
     if (event.code === 'upstream_starting') return { ...state, starting: event.message };
+    if (SHOWN_ELSEWHERE.has(event.code)) return state;
     if (event.code === 'mcp_tools_unavailable') return serverUnavailable(state, event, upsert);
     return withNotice(state, event.code, event.message, event.level ?? 'info');
   },
@@ -221,6 +225,12 @@ const HANDLERS = new Map(Object.entries({
     ? upsert(state, event.item_id, { cutMs: event.audio_end_ms })
     : state,
   'caption.heard': heard,
+  'caption.failed': (state, event) => state.captions[event.item_id]?.transcript === 'pending'
+    ? upsert(state, event.item_id, { transcript: 'failed' })
+    : state,
+  'caption.doubtful': (state, event) => state.captions[event.item_id]
+    ? upsert(state, event.item_id, { transcript: 'doubtful' })
+    : state,
   'conversation.item.input_audio_transcription.delta': (state, event) => {
     const old = state.captions[event.item_id];
     if (old?.transcript === 'completed') return state;
@@ -272,9 +282,6 @@ const HANDLERS = new Map(Object.entries({
   'local.playing': (state, event) => ({ ...state, playing: event.item_id }),
   'local.timing': (state, event) => state.captions[event.item_id]
     ? upsert(state, event.item_id, { afterStopMs: event.after_stop_ms, afterWordMs: event.after_word_ms })
-    : state,
-  'local.transcript_late': (state, event) => state.captions[event.item_id]?.transcript === 'pending'
-    ? upsert(state, event.item_id, { transcript: 'failed' })
     : state,
   'local.notice': (state, event) => withNotice(state, event.code, event.message, event.level ?? 'info'),
   'local.dismiss': (state, event) => ({

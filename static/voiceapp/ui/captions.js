@@ -176,8 +176,11 @@ function metaOf(caption) {
   }
   if (caption.role === 'tool') return parts.join();
   if (caption.role === 'user' && caption.text && caption.transcript === 'failed') parts.push('not transcribed to the end');
+  if (caption.transcript === 'doubtful') parts.push('perhaps nothing was said');
   if (caption.heard !== null || caption.cutMs !== null) {
     parts.push(caption.cutMs === null ? 'interrupted' : `interrupted after ${seconds(caption.cutMs)}`);
+  } else if (caption.cancelled) {
+    parts.push('stopped early');
   }
   if (caption.afterStopMs !== null) {
     const word = caption.afterWordMs === null ? '' : `, ${seconds(caption.afterWordMs)} after your last word`;

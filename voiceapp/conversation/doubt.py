@@ -1,0 +1,58 @@
+"""Turns that were committed by hand although nobody had spoken: recognisers write phrases for them; pure."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from voiceapp.audio import g711
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.audio.pcm import level_dbfs
+from voiceapp.protocol import events
+from voiceapp.protocol.events import Event, UnknownEvent
+
+QUIET_DBFS: Final = -46.0
+"""A turn whose loudest frame is below this holds no speech: a quiet room is at -50, a quiet voice at -40."""
+
+MAX_UNDER_WAY: Final = 64
+"""Commits that the service has not answered yet; more are not looked at."""
+
+
+@dataclass(slots=True)
+class Doubt:
+    """Which of the user's turns hold no speech, by how loud they were."""
+
+    loudest_dbfs: float = -math.inf
+    committed: deque[bool] = field(default_factory=lambda: deque(maxlen=MAX_UNDER_WAY))
+    items: set[str] = field(default_factory=set)
+
+    def hear(self, frame: bytes, audio_format: AudioFormat) -> None:
+        """Take a frame of the microphone."""
+        if self.loudest_dbfs >= QUIET_DBFS:
+            return
+        samples = frame if audio_format is AudioFormat.PCM16 else g711.decode(frame, audio_format)
+        self.loudest_dbfs = max(self.loudest_dbfs, level_dbfs(samples))
+
+    def page_sent(self, event: Event | UnknownEvent) -> None:
+        """Take note where the page commits what it has sent, or has it forgotten."""
+        if isinstance(event, events.InputAudioBufferCommit):
+            self.committed.append(self.loudest_dbfs < QUIET_DBFS)
+        if isinstance(event, events.InputAudioBufferCommit | events.InputAudioBufferClear):
+            self.loudest_dbfs = -math.inf
+
+    def became(self, item_id: str) -> None:
+        """The service made an item of the commit before all others."""
+        if self.committed and self.committed.popleft():
+            self.items.add(item_id)
+
+    def refused(self, code: str | None) -> None:
+        """The service refused something of the page's: the commit before all others, by its code."""
+        if self.committed and code == "input_audio_buffer_commit_empty":
+            self.committed.popleft()
+
+    def lost(self) -> None:
+        """The connection is gone, and with it what was under way."""
+        self.committed.clear()
+        self.loudest_dbfs = -math.inf
