@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from django.core.management import CommandError, call_command
 
 from tests.browser.product import running_product
 from tests.engine_parts import word_errors
+from tests.servers import free_port
 from voiceapp.config import SETTINGS
 from voiceapp.web.server import write_server_file
 
@@ -48,9 +48,16 @@ def environment(data_dir: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The data folder of a running server."""
+    """The data folder of a running server with two assistants who telephone."""
     folder = tmp_path_factory.mktemp("talk")
     with running_product(folder) as link:
+        code = (
+            "from voiceapp.records.models import Assistant; [Assistant.objects.create("
+            "slug=law, name='Phone', input_format=f'audio/{law}', output_format=f'audio/{law}')"
+            " for law in ('pcmu', 'pcma')]"
+        )
+        made = manage(folder, "shell", "--verbosity", "0", "-c", code)
+        assert made.returncode == 0, made.stderr
         # The models load in the background, and the first words must not wait for them here.
         wait_for(f"{link.rpartition('/signin/')[0]}/healthz", '"ready"')
         yield folder
@@ -90,13 +97,6 @@ def talk(data_dir: Path, *arguments: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def talks(data_dir: Path) -> dict[str, Future[dict[str, Any]]]:
     """Conversations of some seconds each, held three at a time: a user may hold four."""
-    code = (
-        "from voiceapp.records.models import Assistant; [Assistant.objects.create("
-        "slug=law, name='Phone', input_format=f'audio/{law}', output_format=f'audio/{law}')"
-        " for law in ('pcmu', 'pcma')]"
-    )
-    made = manage(data_dir, "shell", "--verbosity", "0", "-c", code)
-    assert made.returncode == 0, made.stderr
     question, rate = soundfile.read(SPEECH / "weather.wav", dtype="int16")
     interruption, _ = soundfile.read(SPEECH / "hello.wav", dtype="int16")
     both = data_dir / "both.wav"
@@ -193,8 +193,7 @@ def query(database: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def test_the_development_server_talks_too(data_dir: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen(
         [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
         cwd=ROOT,
