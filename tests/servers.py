@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -30,12 +31,19 @@ ROOT = Path(__file__).resolve().parent.parent
 REDIS = shutil.which("redis-server")
 
 
+def free_port() -> int:
+    """Return a port that nobody listens on, and that no outgoing connection is given before it is used."""
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 50):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("No port is free.")
+
+
 @contextmanager
 def redis_server(folder: Path) -> Iterator[str]:
     """Run Redis on a free port; yield its address."""
     assert REDIS is not None
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [REDIS, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
         cwd=folder,

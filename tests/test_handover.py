@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from channels.layers import get_channel_layer
 
 from tests.page import Talk
+from tests.servers import free_port
 from voiceapp.relay import handover as module
 from voiceapp.relay.ending import Ending
 from voiceapp.relay.handover import handover
@@ -27,9 +27,7 @@ def layer(url: str) -> dict[str, Any]:
 
 @pytest.fixture
 async def redis_is_away(settings: Any) -> AsyncIterator[None]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    settings.CHANNEL_LAYERS = layer(f"redis://127.0.0.1:{port}/0")
+    settings.CHANNEL_LAYERS = layer(f"redis://127.0.0.1:{free_port()}/0")
     yield
     await handover.aclose()
     await get_channel_layer().flush()

@@ -186,7 +186,10 @@ async def test_an_answer_without_end_is_ended(
 
 async def test_answers_under_way_end_in_words_when_the_server_stops(tmp_path: Path) -> None:
     async with chat_server(script=sse(delta(content="Well, ")), hold=asyncio.Event()) as chat:
-        server = Server(tmp_path, VOICEAPP_TEXT_BASE_URL=chat.base_url, VOICEAPP_TEXT_MODEL="m")
+        # Speech is somewhere else: no models are loaded.
+        elsewhere = dict.fromkeys(("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_DEPLOYMENT"), "x")
+        elsewhere["AZURE_OPENAI_ENDPOINT"] = "https://localhost:9"
+        server = Server(tmp_path, VOICEAPP_TEXT_BASE_URL=chat.base_url, VOICEAPP_TEXT_MODEL="m", **elsewhere)
         try:
             await asyncio.to_thread(server.wait)
             made = [sys.executable, str(ROOT / "manage.py"), "token", "t"]

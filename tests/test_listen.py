@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -40,13 +41,15 @@ def noise(ms: int, dbfs: float) -> bytes:
 
 @pytest.mark.parametrize("audio_format", list(AudioFormat))
 def test_the_word_error_rate_is_at_most_five_percent(audio_format: AudioFormat) -> None:
-    errors = words = 0
-    for name in RECORDINGS:
-        said = words_of(name)
-        heard = transcript(ear_with(recording(name, audio_format) + quiet(500, audio_format), audio_format))
-        errors += word_errors(said, heard)
-        words += len(said.split())
-    assert errors / words <= 0.05
+    def heard(name: str) -> str:
+        audio = recording(name, audio_format) + quiet(500, audio_format)
+        return transcript(ear_with(audio, audio_format))
+
+    said = [words_of(name) for name in RECORDINGS]
+    # The models infer beside each other.
+    with ThreadPoolExecutor(2) as threads:
+        errors = sum(map(word_errors, said, threads.map(heard, RECORDINGS)))
+    assert errors / sum(len(text.split()) for text in said) <= 0.05
 
 
 @pytest.mark.parametrize("audio", [quiet(3000), noise(3000, -50), noise(3000, -35)])

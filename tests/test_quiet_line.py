@@ -43,7 +43,7 @@ async def test_a_quiet_line_to_the_service_stays_open(
             await page.until("session.ready")
             if pings:
                 with pytest.raises(TimeoutError):
-                    await upstream.expect("nothing", timeout_s=3)
+                    await upstream.expect("nothing", timeout_s=2)
                 assert (upstream.connections, between.closed_idle) == (1, 0)
             else:
                 assert (await page.until("notice"))["code"] == "upstream_reconnecting"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -89,7 +90,7 @@ def test_kill_9_loses_a_second_of_text_and_two_of_audio_at_most(tmp_path: Path) 
     for line in process.stdout:
         at, when = line.split()
         saved.append((int(at), float(when)))
-        if saved[-1][0] >= 6000:
+        if saved[-1][0] >= 4000:
             break
     running = subprocess.run(**python(_REPAIRS, tmp_path), capture_output=True, check=True)
     # As long as the process lives, nobody closes its session.
@@ -153,14 +154,17 @@ async def test_300_sessions_leave_no_connection_behind(user: User) -> None:
     async def count() -> int:
         return await store.writer().call(lambda: _connections(connection))
 
-    before = 0
-    for number in range(301):
-        before = before if number != 1 else await count()
+    async def session() -> None:
         opened = await store.open_session(user_id=user.pk, assistant_slug=None, upstream="embedded")
         store.writer().save_item(
             opened.session_id, store.ItemRecord(item_id="a", previous_item_id=None, type="message", raw={})
         )
         await store.close_session(opened.session_id, reason="hung_up", expected=True, duration_ms=1)
+
+    await session()
+    before = await count()
+    for _ in range(30):
+        await asyncio.gather(*(session() for _ in range(10)))
     assert await count() == before
     await store.writer().aclose()
     assert await Session.objects.filter(ended_at__isnull=False, item_count=1).acount() == 301

@@ -308,12 +308,13 @@ async def test_closing_the_writer_commits_and_closes_its_connection(user: User) 
 async def test_saving_costs_the_caller_microseconds(user: User) -> None:
     session_id = await opened(user)
     keep = store.writer()
-    records = [item(str(n), raw={"id": str(n), "content": [{"type": "input_audio"}]}) for n in range(2000)]
+    records = [item(str(n), raw={"id": str(n), "content": [{"type": "input_audio"}]}) for n in range(500)]
     costs = []
     for record in records:
         before = time.perf_counter()
         keep.save_item(session_id, record)
         costs.append(time.perf_counter() - before)
-    await keep.flush(session_id)
+    # The writing thread has what other programs leave.
+    await keep.flush(session_id, timeout_s=60)
     assert sorted(costs)[len(costs) // 2] < 20e-6
     assert await Item.objects.acount() == len(records)

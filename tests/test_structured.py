@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.stalls import longest_stall
 from voiceapp.errors import TextEngineError
 from voiceapp.text import structured
 from voiceapp.text.asking import Spent, ask_for
@@ -64,12 +65,7 @@ class Nothing:
 async def test_checking_an_answer_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structured, "CHECK_S", 0.5)
     asking = asyncio.ensure_future(ask_for(Nothing(), {"messages": []}, doubling(40), Spent()))
-    loop = asyncio.get_running_loop()
-    longest, before = 0.0, loop.time()
-    while not asking.done():
-        await asyncio.sleep(0.001)
-        longest, before = max(longest, loop.time() - before), loop.time()
+    assert await longest_stall(asyncio.wait([asking])) < 0.3
     error = asking.exception()
     assert isinstance(error, TextEngineError)
     assert error.code == "structured_output_failed"
-    assert longest < 0.3

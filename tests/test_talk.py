@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -13,16 +12,20 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
+from django.core.management import CommandError, call_command
 
 from tests.browser.product import running_product
 from tests.engine_parts import word_errors
+from tests.servers import free_port
 from voiceapp.config import SETTINGS
+from voiceapp.web.server import write_server_file
 
 ROOT = Path(__file__).resolve().parent.parent
 SPEECH = Path(os.environ.get("SHARED_DIR", ROOT.parent / "shared")) / "audio"
@@ -45,9 +48,16 @@ def environment(data_dir: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The data folder of a running server."""
+    """The data folder of a running server with two assistants who telephone."""
     folder = tmp_path_factory.mktemp("talk")
     with running_product(folder) as link:
+        code = (
+            "from voiceapp.records.models import Assistant; [Assistant.objects.create("
+            "slug=law, name='Phone', input_format=f'audio/{law}', output_format=f'audio/{law}')"
+            " for law in ('pcmu', 'pcma')]"
+        )
+        made = manage(folder, "shell", "--verbosity", "0", "-c", code)
+        assert made.returncode == 0, made.stderr
         # The models load in the background, and the first words must not wait for them here.
         wait_for(f"{link.rpartition('/signin/')[0]}/healthz", '"ready"')
         yield folder
@@ -87,13 +97,6 @@ def talk(data_dir: Path, *arguments: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def talks(data_dir: Path) -> dict[str, Future[dict[str, Any]]]:
     """Conversations of some seconds each, held three at a time: a user may hold four."""
-    code = (
-        "from voiceapp.records.models import Assistant; [Assistant.objects.create("
-        "slug=law, name='Phone', input_format=f'audio/{law}', output_format=f'audio/{law}')"
-        " for law in ('pcmu', 'pcma')]"
-    )
-    made = manage(data_dir, "shell", "--verbosity", "0", "-c", code)
-    assert made.returncode == 0, made.stderr
     question, rate = soundfile.read(SPEECH / "weather.wav", dtype="int16")
     interruption, _ = soundfile.read(SPEECH / "hello.wav", dtype="int16")
     both = data_dir / "both.wav"
@@ -189,21 +192,19 @@ def query(database: Path, sql: str) -> list[tuple[Any, ...]]:
     return rows
 
 
-def test_the_development_server_talks_too(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    assert manage(tmp_path, "migrate", "--verbosity", "0").returncode == 0
+def test_the_development_server_talks_too(data_dir: Path) -> None:
+    port = free_port()
     server = subprocess.Popen(
         [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
         cwd=ROOT,
-        env=environment(tmp_path),
+        env=environment(data_dir),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
         url = f"http://127.0.0.1:{port}"
         wait_for(f"{url}/healthz", '"ok"')
-        [turn] = talk(tmp_path, "--url", url, "--text", "What is two plus three?")["turns"]
+        [turn] = talk(data_dir, "--url", url, "--text", "What is two plus three?")["turns"]
         assert "5" in turn["assistant"] or "five" in turn["assistant"]
     finally:
         server.terminate()
@@ -219,24 +220,24 @@ MISTAKES: dict[tuple[str, ...], str] = {
     ("--text", "hi", "--url", "http://["): "http://[ is not a server's address",
     ("--text", "hi", "--url", "http://h:70000/signin/x"): "is not a server's address",
     ("--text", "hi", "--out", "/nowhere/x.wav"): "/nowhere/x.wav cannot be written",
-    (str(ROOT / "README.md"),): "cannot be read as sound",
 }
 
 
-@pytest.fixture(scope="module")
-def mistakes(data_dir: Path) -> Iterator[dict[tuple[str, ...], Future[subprocess.CompletedProcess[str]]]]:
-    """Commands that cannot work, two at a time: most of each is Python's start."""
-    with ThreadPoolExecutor(2) as pool:
-        yield {arguments: pool.submit(manage, data_dir, "talk", *arguments) for arguments in MISTAKES}
-
-
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("arguments", MISTAKES)
-def test_what_cannot_work_is_a_sentence(
-    mistakes: dict[tuple[str, ...], Future[subprocess.CompletedProcess[str]]], arguments: tuple[str, ...]
-) -> None:
-    done = mistakes[arguments].result()
+def test_what_cannot_work_is_a_sentence(arguments: tuple[str, ...], settings: Any, tmp_path: Path) -> None:
+    settings.VOICE = replace(settings.VOICE, data_dir=tmp_path)
+    write_server_file(tmp_path, "http://127.0.0.1:9")
+    with pytest.raises(CommandError) as refusal:
+        call_command("talk", *arguments)
+    assert MISTAKES[arguments] in str(refusal.value)
+    assert refusal.value.returncode == 1
+
+
+def test_a_file_without_sound_is_a_sentence(data_dir: Path) -> None:
+    done = manage(data_dir, "talk", str(ROOT / "README.md"))
     assert done.returncode == 1
-    assert MISTAKES[arguments] in done.stderr
+    assert "cannot be read as sound" in done.stderr
     assert "Traceback" not in done.stderr
 
 
