@@ -16,8 +16,8 @@ SCREENS = [({"width": 1280, "height": 800}, "light"), ({"width": 375, "height": 
 def test_doubtful_words_and_stopped_answers_are_marked_in_their_place(
     playwright: Playwright, server: ScriptedServer, screen: dict[str, int], scheme: str
 ) -> None:
-    options = {"flags": microphone_flags(None), "viewport": screen, "color_scheme": scheme}
-    with open_page(playwright, server.url, **options) as page:
+    flags = microphone_flags(None)
+    with open_page(playwright, server.url, flags=flags, viewport=screen, color_scheme=scheme) as page:
         link = steps.start(page, server)
         steps.user(link, "u1", None)
         steps.transcribe(link, "u1", "Thank you for watching.")
