@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _the_database_is_emptied_quickly() -> Iterator[None]:
+    from tests.emptying import quick_emptying
+
+    with quick_emptying():
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _threads_let_go_of_the_database(request: pytest.FixtureRequest) -> Iterator[None]:
     """End the writing thread, and other threads' connections, before the test's database is emptied."""
@@ -106,13 +114,21 @@ def engine() -> Iterator[EngineServer]:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The whole product on a socket; its address as ``ws://…``."""
+def product() -> Iterator[EngineServer]:
+    """The whole product on a socket."""
     from tests.engine_server import EngineServer
     from voiceapp.asgi import application
 
     with EngineServer(application) as running:
-        yield running.address
+        yield running
+
+
+@pytest.fixture
+def server(product: EngineServer, transactional_db: None) -> Iterator[str]:
+    """The whole product on a socket; its address as ``ws://…``."""
+    yield product.address
+    # An answer is charged when it has been sent: before the database is emptied.
+    product.wait_idle()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import base64
 import json
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Protocol
@@ -61,6 +62,13 @@ class EngineServer(uvicorn.Server):
         self.should_exit = True
         self._thread.join(TIMEOUT_S)
         self._socket.close()
+
+    def wait_idle(self) -> None:
+        """Return once all that clients began has ended; raise ``AssertionError`` after ``TIMEOUT_S``."""
+        end = time.monotonic() + TIMEOUT_S
+        while self.server_state.tasks:
+            assert time.monotonic() < end, f"still running: {self.server_state.tasks}"
+            time.sleep(0.002)
 
 
 @contextmanager

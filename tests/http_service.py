@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.nnrp_parts import serving
-from voiceapp.http_tools import HttpToolSet
+from voiceapp.http_tools import HttpToolsConfig
 from voiceapp.records.http_tool_sets import HttpToolSet as Row
 from voiceapp.tools.openapi import read_document
 
@@ -141,9 +141,9 @@ def document(url: str = "https://shop.example/v1", **changes: Any) -> Object:
 SECRET = "s3cret/key value"
 
 
-def tool_set(root: Any, base_url: str, **options: Any) -> HttpToolSet:
+def tool_set(root: Any, base_url: str, **options: Any) -> HttpToolsConfig:
     made = read_document(json.dumps(root), fixed_address=True)
-    return HttpToolSet(slug="shop", name="Shop", base_url=base_url, operations=made.operations, **options)
+    return HttpToolsConfig(slug="shop", name="Shop", base_url=base_url, operations=made.operations, **options)
 
 
 async def row_of(shop: ShopService, **fields: Any) -> Row:

@@ -53,11 +53,13 @@ class Service:
         self.connections = 0
         self.audio = bytearray()
         self.closed = asyncio.Event()
+        self.may_begin = asyncio.Event()
+        self.may_begin.set()
         self.expires_in_s: float | None = None
         self.refuse_if = ""
         self.refuse_with = "No."
         self.refuse_voice = ""
-        self._socket: ServerConnection | None = None
+        self.current: ServerConnection | None = None
         self._changed = asyncio.Condition()
         self._read = 0
         self._session = SESSION
@@ -76,8 +78,9 @@ class Service:
         )
 
     async def handle(self, socket: ServerConnection) -> None:
-        self._socket = socket
         self.connections += 1
+        await self.may_begin.wait()
+        self.current = socket
         self.closed.clear()
         self._session = SESSION
         if self.expires_in_s is not None:
@@ -110,22 +113,22 @@ class Service:
                 self._changed.notify_all()
 
     async def send(self, *events: dict[str, Any]) -> None:
-        assert self._socket is not None
+        assert self.current is not None
         for event in events:
             self._seq += 1
             fields = {"type": event["type"], "event_id": f"event_{self._seq}", **event}
             for spelt in dialects.from_ga(fields, self.dialect, Half.SERVER):
-                await self._socket.send(json.dumps(spelt))
+                await self.current.send(json.dumps(spelt))
 
     async def drop(self) -> None:
         """Cut the line without a word."""
-        assert self._socket is not None
-        self._socket.transport.abort()
+        assert self.current is not None
+        self.current.transport.abort()
 
     async def close(self, code: int) -> None:
         """Close the line in order."""
-        assert self._socket is not None
-        await self._socket.close(code)
+        assert self.current is not None
+        await self.current.close(code)
 
     async def expect(self, kind: str, timeout_s: float = 5.0) -> dict[str, Any]:
         """Wait for the next client event of a type, passing over others."""

@@ -145,6 +145,9 @@ async def test_the_official_client_lists_the_models(site: str) -> None:
         assert [model.id async for model in await sdk.models.list()] == ["voiceapp-embedded"]
         with pytest.raises(openai.AuthenticationError):
             await sdk.with_options(api_key="wrong").models.list()
+    async with httpx.AsyncClient(base_url=site) as stranger:
+        refused = await stranger.post("/openai/v1/models")
+        assert (refused.status_code, refused.headers["allow"]) == (405, "GET")
 
 
 async def test_api_tokens_open_the_chat_addresses_and_are_charged(site: str, token: str) -> None:

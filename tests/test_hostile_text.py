@@ -186,30 +186,30 @@ async def test_an_answer_without_end_is_ended(
 
 async def test_answers_under_way_end_in_words_when_the_server_stops(tmp_path: Path) -> None:
     async with chat_server(script=sse(delta(content="Well, ")), hold=asyncio.Event()) as chat:
-        site = Server(tmp_path, VOICEAPP_TEXT_BASE_URL=chat.base_url, VOICEAPP_TEXT_MODEL="m")
+        server = Server(tmp_path, VOICEAPP_TEXT_BASE_URL=chat.base_url, VOICEAPP_TEXT_MODEL="m")
         try:
-            await asyncio.to_thread(site.wait)
+            await asyncio.to_thread(server.wait)
             made = [sys.executable, str(ROOT / "manage.py"), "token", "t"]
             env = {**os.environ, "VOICEAPP_DATA_DIR": str(tmp_path), "VIRTUAL_ENV": sys.prefix}
             env.pop("DJANGO_SETTINGS_MODULE", None)
             token = (await asyncio.to_thread(subprocess.check_output, made, env=env)).decode().strip()
             headers = {"authorization": f"Bearer {token}"}
-            async with httpx.AsyncClient(base_url=site.url, headers=headers, timeout=30) as gateway:
+            async with httpx.AsyncClient(base_url=server.url, headers=headers, timeout=30) as client:
                 body = {"messages": HELLO}
                 asked = [
-                    asyncio.create_task(gateway.post("/v1/generate", json=body)),
-                    asyncio.create_task(gateway.post("/v1/generate/stream", json=body)),
-                    asyncio.create_task(gateway.post(CHAT, json={**body, "stream": True})),
+                    asyncio.create_task(client.post("/v1/generate", json=body)),
+                    asyncio.create_task(client.post("/v1/generate/stream", json=body)),
+                    asyncio.create_task(client.post(CHAT, json={**body, "stream": True})),
                 ]
                 async with asyncio.timeout(20):
                     while len(chat.requests) < 3:
                         await asyncio.sleep(0.02)
-                site.send(signal.SIGTERM)
+                server.send(signal.SIGTERM)
                 whole, streamed, chatted = await asyncio.gather(*asked)
-            assert await asyncio.to_thread(site.process.wait, 20) == 0
-            assert "Traceback" not in await asyncio.to_thread(Path(site.log.name).read_text)
+            assert await asyncio.to_thread(server.process.wait, 20) == 0
+            assert "Traceback" not in await asyncio.to_thread(Path(server.log.name).read_text)
         finally:
-            site.stop()
+            server.stop()
     assert (whole.status_code, whole.json()["code"]) == (503, "server_stopping")
     assert (
         streamed.text.rstrip().rsplit("event: ", 1)[1].startswith('error\ndata: {"detail": "server_stopping')

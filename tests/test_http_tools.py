@@ -22,9 +22,10 @@ from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
 from voiceapp.http_tools import MAX_HTTP_TOOLS
 from voiceapp.mcp_servers import HIDDEN
 from voiceapp.tools import http_client
+from voiceapp.tools.functions import MAX_OUTPUT_CHARS
 from voiceapp.tools.http_client import HttpTools
 from voiceapp.tools.http_request import prepare
-from voiceapp.tools.registry import MAX_OUTPUT_CHARS, ToolContext
+from voiceapp.tools.registry import ToolContext
 
 CONTEXT = ToolContext(uuid4(), 7, "call_1")
 

@@ -19,10 +19,10 @@ from voiceapp.errors import InvalidArguments, ToolFailed
 from voiceapp.mcp_servers import MAX_TOOLS, McpServer
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import Assistant
+from voiceapp.tools.functions import MAX_OUTPUT_CHARS
 from voiceapp.tools.mcp import McpHost
 from voiceapp.tools.mcp_asking import CallMcpTool, ListMcpTools, McpFact, McpListed, McpTool
 from voiceapp.tools.mcp_client import NOT_INSTALLED, McpClient
-from voiceapp.tools.registry import MAX_OUTPUT_CHARS
 from voiceapp.web import checks as web_checks
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import websockets
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import AsyncClient
@@ -111,7 +112,7 @@ async def test_another_users_host_is_never_asked(
     server: str, token: str, django_user_model: type[User]
 ) -> None:
     eve = await django_user_model.objects.acreate(username="eve")
-    hers = (await asyncio.to_thread(make_token, eve, "tests"))[1]
+    hers = (await sync_to_async(make_token)(eve, "tests"))[1]
     async with host(server, hers):
         assert (await generate(server, token)).json()["code"] == "model_host_absent"
 

@@ -26,6 +26,7 @@ from tests.nnrp_parts import (
     native_events,
     native_submit,
 )
+from voiceapp.config import EMBEDDED_MODEL
 from voiceapp.errors import RemoteProtocolError, UpstreamRefused
 from voiceapp.nnrp.backing import FAILING_MODEL
 from voiceapp.nnrp.client import connect
@@ -50,7 +51,7 @@ async def test_the_brain_answers_and_the_token_pays(server: str, token: str) -> 
     check_events(events)
     body = events[-1]["body"]
     assert "5" in body["choices"][0]["message"]["content"]
-    assert body["model"] == providers.EMBEDDED_MODEL
+    assert body["model"] == EMBEDDED_MODEL
 
     async def used() -> tuple[int, int]:
         row = await TokenUsage.objects.filter(token__name="tests").afirst()

@@ -117,6 +117,35 @@ async def test_a_session_is_renewed_before_the_services_cap_at_a_quiet_moment(
         assert [row["generated_text"] for row in await rows(page)] == ["One moment.", "still there?"]
 
 
+async def test_what_is_said_while_the_next_line_is_dialled_is_not_lost(
+    talking: Talk, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.05)
+    async with talking() as (page, upstream):
+        upstream.expires_in_s = 60.0
+        await upstream.drop()
+        await page.until("session.updated")
+        upstream.may_begin.clear()
+        while upstream.connections < 3:
+            await asyncio.sleep(0.01)
+        speech = {"type": "input_audio_buffer.speech_started", "audio_start_ms": 0, "item_id": "item_u1"}
+        await upstream.send(speech)
+        await page.until("input_audio_buffer.speech_started")
+        upstream.expires_in_s = None
+        talker = upstream.current
+        upstream.may_begin.set()
+        await upstream.closed.wait()
+        upstream.current = talker
+        await upstream.user_turn("one more thing")
+        await page.until("conversation.item.input_audio_transcription.completed")
+        await page.send({"type": "response.create"})
+        await answer(upstream, page, 100, "Yes?")
+        report = {"type": "playback.report", "item_id": "item_a1", "played_ms": 100, "final": True}
+        await page.send(report)
+        await page.until("session.renewed")
+        assert [row["generated_text"] for row in await rows(page)] == ["one more thing", "Yes?"]
+
+
 async def test_at_the_last_moment_a_session_is_renewed_in_mid_answer(talking: Talk, monkeypatch: Any) -> None:
     monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.05)
     async with talking() as (page, upstream):

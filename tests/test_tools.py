@@ -19,14 +19,8 @@ from msgspec import Meta
 
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
 from voiceapp.tools.builtin import calculate, current_time
-from voiceapp.tools.registry import (
-    MAX_OUTPUT_CHARS,
-    MAX_PROGRESS_CHARS,
-    Registry,
-    ToolContext,
-    failure,
-    registry,
-)
+from voiceapp.tools.functions import MAX_OUTPUT_CHARS, failure
+from voiceapp.tools.registry import MAX_PROGRESS_CHARS, Registry, ToolContext, registry
 from voiceapp.tools.threads import ToolThreads
 
 CONTEXT = ToolContext(uuid4(), 7, "call_1")
@@ -54,7 +48,9 @@ async def run(function: Any, arguments: str, **limits: Any) -> str:
 
 
 def test_a_tool_is_described_by_its_signature() -> None:
-    definition = Registry().add(opening_hours).definition()
+    tools = Registry()
+    tools.add(opening_hours)
+    [definition] = tools.definitions(["opening_hours"])
     assert (definition["type"], definition["name"]) == ("function", "opening_hours")
     assert definition["description"] == "Tell when a shop is open."
     schema = definition["parameters"]

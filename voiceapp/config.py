@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from voiceapp.addresses import scheme_of
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.errors import ConfigurationError
-from voiceapp.http_tools import HttpToolSet
+from voiceapp.http_tools import HttpToolsConfig
 from voiceapp.mcp_servers import McpServer
 
 Problem = tuple[str, str, str]
@@ -225,9 +226,9 @@ class VoiceConfig:
             )
         for name, schemes, wrong, hint in _ADDRESSES:
             value = getattr(self, _ATTRIBUTES[name])
-            if value and _scheme(value) not in schemes:
+            if value and scheme_of(value) not in schemes:
                 found.append((name, wrong, hint))
-        if not all(_scheme(origin.strip()) for origin in self.trusted_origins.split(",") if origin.strip()):
+        if not all(scheme_of(origin.strip()) for origin in self.trusted_origins.split(",") if origin.strip()):
             found.append(
                 (
                     "VOICEAPP_TRUSTED_ORIGINS",
@@ -253,7 +254,7 @@ class VoiceConfig:
 
     def _azure_problems(self) -> list[Problem]:
         found: list[Problem] = []
-        scheme = _scheme(self.azure_endpoint)
+        scheme = scheme_of(self.azure_endpoint)
         if scheme not in ("https", "wss", "http", "ws"):
             found.append(
                 (
@@ -296,17 +297,9 @@ _ADDRESSES = (
      "Give the address of the Redis server, such as redis://127.0.0.1:6379/0."),
 )  # fmt: skip
 """Settings that are addresses: the schemes that they may have, what is wrong otherwise, and what to do."""
+EMBEDDED_MODEL = "voiceapp-embedded"
+"""What the embedded engine and its brain are called where a model is to be named."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
-
-def _scheme(url: str) -> str:
-    """Return the scheme of an address that has a host; nothing where it has none or cannot be read."""
-    try:
-        address = urlsplit(url)
-        # A port that is none shows only when it is asked for.
-        return address.scheme if address.hostname and address.port != 0 else ""
-    except ValueError:
-        return ""
 
 
 def _looks_like_a_model(name: str) -> bool:
@@ -363,7 +356,7 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     tools: tuple[str, ...] = ()
     mcp_servers: tuple[McpServer, ...] = ()
-    http_tools: tuple[HttpToolSet, ...] = ()
+    http_tools: tuple[HttpToolsConfig, ...] = ()
 
     @property
     def offered_voices(self) -> tuple[str, ...]:

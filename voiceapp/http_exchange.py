@@ -63,13 +63,17 @@ def status_of(error: VoiceAppError) -> int:
     return _STATUS.get(error.code, 400)
 
 
-def refusal_headers(error: VoiceAppError) -> list[tuple[str, str]]:
+def _plainly(error: VoiceAppError) -> Object:
+    return {"detail": error.message, "code": error.code}
+
+
+def _headers(error: VoiceAppError, method: str) -> list[tuple[str, str]]:
     """Return the headers that go with an error's status; ``retry_after_s`` of the error, where it has one."""
     match status_of(error):
         case 401:
             return [("www-authenticate", "Bearer")]
         case 405:
-            return [("allow", "POST")]
+            return [("allow", method)]
         case 429:
             return [("retry-after", str(max(1, round(getattr(error, "retry_after_s", 1.0)))))]
     return []
@@ -190,8 +194,7 @@ class Exchange:
 
     async def refuse(self, error: VoiceAppError) -> None:
         """Answer with ``{"detail", "code"}`` and the status that goes with the code."""
-        body = {"detail": error.message, "code": error.code}
-        await self.answer(status_of(error), body, refusal_headers(error))
+        await self.answer(status_of(error), _plainly(error), _headers(error, "POST"))
 
     async def stream(
         self, parts: AsyncGenerator[bytes], headers: Headers = (), *, farewell: bytes = b""
@@ -250,7 +253,7 @@ class Exchange:
         try:
             await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
-                raise VoiceAppError("The server is being restarted. Ask again soon.", code="server_stopping")
+                raise stopping()
             return task.result()
         finally:
             task.cancel()
@@ -291,6 +294,35 @@ class Exchange:
     async def _gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+
+async def serve(
+    scope: Object,
+    receive: Receive,
+    send: Send,
+    answer: Callable[[Exchange], Awaitable[None]],
+    *,
+    method: str = "POST",
+    told: Callable[[VoiceAppError], Object] = _plainly,
+) -> None:
+    """Answer one request of ``method`` by ``answer``.
+
+    What that raises is told with the status that goes with it; ``told`` makes the body for an error.
+    """
+    exchange = Exchange(scope, receive, send)
+    try:
+        if exchange.method != method:
+            raise VoiceAppError(f"Use {method}.", code="method_not_allowed")
+        await answer(exchange)
+    except ClientGone:
+        return
+    except VoiceAppError as error:
+        await exchange.answer(status_of(error), told(error), _headers(error, method))
+
+
+def stopping() -> VoiceAppError:
+    """Return the error for what the server's end cuts off."""
+    return VoiceAppError("The server is being restarted. Ask again soon.", code="server_stopping")
 
 
 _live: WeakSet[Exchange] = WeakSet()

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from voiceapp.addresses import scheme_of
 from voiceapp.mcp_servers import (
     HEADER_NAME,
     HEADER_VALUE,
@@ -91,9 +92,10 @@ class HttpOperation(msgspec.Struct, frozen=True, kw_only=True):
         return self.method not in SAFE_METHODS
 
 
-class HttpToolSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One service. ``secret`` goes where ``auth`` says, under ``auth_name`` where that is asked for.
+class HttpToolsConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One service as a session calls it.
 
+    ``secret`` goes where ``auth`` says, under ``auth_name`` where that is asked for.
     ``asked`` are the keys of the operations that the user is asked about before each call.
     """
 
@@ -107,11 +109,11 @@ class HttpToolSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     asked: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
-        return f"HttpToolSet({self.slug!r})"
+        return f"HttpToolsConfig({self.slug!r})"
 
-    def without_secrets(self) -> HttpToolSet:
+    def without_secrets(self) -> HttpToolsConfig:
         """Return the set as it may be kept with sessions: by its name alone."""
-        return HttpToolSet(slug=self.slug, name=self.name)
+        return HttpToolsConfig(slug=self.slug, name=self.name)
 
     def headers(self) -> dict[str, str]:
         """Return the header that bears the secret, if one does."""
@@ -140,13 +142,14 @@ class HttpToolSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 def address_fault(url: str, *, private_allowed: bool) -> str:
     """Return what is wrong with a service's address, a sentence, or nothing."""
     schemes = ("https", "http") if private_allowed else ("https",)
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or len(url) > MAX_URL_CHARS or not HEADER_VALUE.fullmatch(url) or " " in url:
+    if (
+        scheme_of(url) not in schemes
+        or len(url) > MAX_URL_CHARS
+        or not HEADER_VALUE.fullmatch(url)
+        or " " in url
+    ):
         return f"The service's address must be an {schemes[0]}:// address, not {url[:80]!r}."
+    parts = urlsplit(url)
     if parts.query or parts.fragment or "@" in parts.netloc:
         return "The service's address must have no user name, no query and no fragment."
     return ""

@@ -6,11 +6,13 @@ The shape is that of the Realtime API's tools of ``type: "mcp"``.
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
+from voiceapp.addresses import scheme_of
 from voiceapp.protocol.events import Object
 
 MAX_SERVERS: Final = 8
@@ -66,11 +68,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def sent_headers(self) -> tuple[tuple[str, str], ...]:
         """Return the headers for the server's requests; ``authorization`` goes before one among them."""
-        headers = dict(self.headers or {})
-        if self.authorization:
-            headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
-            headers["Authorization"] = f"Bearer {self.authorization}"
-        return tuple(headers.items())
+        return headers_with(self.headers, self.authorization)
 
     def without_secrets(self) -> McpServer:
         """Return the server as it may be kept and shown: which secrets there are, but none of them."""
@@ -103,7 +101,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             found.append("A server_label is 1 to 64 letters, digits, hyphens or underscores.")
         if len(self.server_url) > MAX_URL_CHARS:
             found.append(f"A server_url may have {MAX_URL_CHARS} characters at most.")
-        elif _scheme(self.server_url) not in (("https", "http") if private_allowed else ("https",)):
+        elif scheme_of(self.server_url) not in (("https", "http") if private_allowed else ("https",)):
             found.append("A server_url is an https:// address.")
         if len(self.server_description or "") > 1024:
             found.append("A server_description may have 1024 characters at most.")
@@ -133,6 +131,14 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return found
 
 
+def headers_with(headers: Mapping[str, str] | None, authorization: str | None) -> tuple[tuple[str, str], ...]:
+    """Return a server's headers and its token; the token goes before an ``Authorization`` among them."""
+    if not authorization:
+        return tuple((headers or {}).items())
+    others = [(name, value) for name, value in (headers or {}).items() if name.lower() != "authorization"]
+    return (*others, ("Authorization", f"Bearer {authorization}"))
+
+
 def read_servers(value: object, *, private_allowed: bool) -> tuple[McpServer, ...]:
     """Return the servers of an assistant's field. Raises ``ValueError`` with a sentence."""
     try:
@@ -155,11 +161,3 @@ def scrub(text: str, servers: tuple[McpServer, ...]) -> str:
     for secret in {secret for server in servers for secret in server.secrets()}:
         text = text.replace(secret, HIDDEN).replace(msgspec.json.encode(secret).decode()[1:-1], HIDDEN)
     return text
-
-
-def _scheme(url: str) -> str:
-    try:
-        address: Any = urlsplit(url)
-        return address.scheme if address.hostname and address.port != 0 else ""
-    except ValueError:
-        return ""

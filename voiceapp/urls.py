@@ -40,3 +40,5 @@ urlpatterns = [
     path("admin/records/session/<uuid:session_id>/evaluate/", evaluate, name="evaluate-session"),
     path("admin/", admin.site.urls),
 ]
+
+handler404 = views.not_found

@@ -16,8 +16,6 @@ import { RealtimeSocket } from './realtime/socket.js';
 /** @typedef {import('./realtime/events.js').Assistant} Assistant */
 /** @typedef {import('./realtime/events.js').StartOptions} StartOptions */
 
-/** Without a transcript by then the user's words are shown as not transcribed. */
-const TRANSCRIPT_LATE_MS = 15_000;
 /** After muting, silence goes on for this long, so that the service hears the turn end. */
 const MUTED_TAIL_FRAMES = 75;
 /** A turn without any answer stops being "thinking" after this. */
@@ -264,9 +262,6 @@ export class Call {
       case 'input_audio_buffer.speech_stopped':
         this.turn = { stoppedAt: performance.now(), wordAt: this.#lastWord(event.audio_end_ms) };
         this.#await();
-        break;
-      case 'input_audio_buffer.committed':
-        setTimeout(() => this.dispatch({ type: 'local.transcript_late', item_id: event.item_id }), TRANSCRIPT_LATE_MS);
         break;
       default:
     }

@@ -88,9 +88,9 @@ test('partial transcripts grow, the final one replaces them, and late partials d
 test('transcription that fails, is late or is switched off shows as not transcribed', () => {
   const failed = live(...spokenUser('u1', null), { type: 'conversation.item.input_audio_transcription.failed', item_id: 'u1' });
   assert.equal(failed.captions.u1.transcript, 'failed');
-  const late = live(...spokenUser('u1', null), { type: 'local.transcript_late', item_id: 'u1' });
+  const late = live(...spokenUser('u1', null), { type: 'caption.failed', item_id: 'u1' });
   assert.equal(late.captions.u1.transcript, 'failed');
-  const atLast = run([transcribed('u1', 'Hi.'), { type: 'local.transcript_late', item_id: 'u1' }], late);
+  const atLast = run([transcribed('u1', 'Hi.'), { type: 'caption.failed', item_id: 'u1' }], late);
   assert.equal(atLast.captions.u1.transcript, 'completed');
   const off = run([{ type: 'local.start', assistant: 'G', push_to_talk: false, microphone: true }, { ...READY, transcription: false },
     ...spokenUser('u1', null)]);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -12,6 +11,7 @@ from voiceapp.config import AssistantConfig
 from voiceapp.conversation.actions import Action, FinishedResponse, KeptItem, to_browser
 from voiceapp.errors import AudioFormatError
 from voiceapp.protocol.events import Object
+from voiceapp.tools.functions import name_like
 
 HISTORY_CHARS = 60_000
 """Text of earlier turns that a new connection is given: about half of the smallest model's context."""
@@ -138,16 +138,12 @@ def _as_function(item: KeptItem) -> list[KeptItem]:
     if output is None and not error:
         return []
     said = str(output) if output is not None else msgspec.json.encode({"error": error}).decode()
-    name = _NOT_IN_A_NAME.sub("_", item.name)[:64] or "tool"
     # Services take ids of 32 characters at most.
     call_id = item.item_id[-32:]
-    call = msgspec.structs.replace(item, type="function_call", call_id=call_id, name=name)
+    call = msgspec.structs.replace(item, type="function_call", call_id=call_id, name=name_like(item.name))
     output_id = f"out_{item.item_id[-28:]}"
     brought = KeptItem(item_id=output_id, type="function_call_output", call_id=call_id, generated_text=said)
     return [call, brought]
-
-
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def _rebuild(item: KeptItem, pairs: set[str]) -> Object | None:

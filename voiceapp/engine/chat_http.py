@@ -13,12 +13,14 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from voiceapp.config import EMBEDDED_MODEL
 from voiceapp.engine import credentials
 from voiceapp.errors import TextEngineError, VoiceAppError
-from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send, refusal_headers, status_of
+from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send, serve, status_of, stopping
 from voiceapp.records import tokens
 from voiceapp.records.tokens import TokenHolder
 from voiceapp.text import providers, sse
+from voiceapp.text.asking import take_in
 from voiceapp.text.chat_result import Collector, Meter
 from voiceapp.text.completions import Completions
 
@@ -37,33 +39,23 @@ _FILTERED: Final[Object] = {
 
 async def chat_completions(scope: Object, receive: Receive, send: Send) -> None:
     """Answer one request, an ASGI application."""
-    exchange = Exchange(scope, receive, send)
-    try:
-        await _answer(exchange)
-    except ClientGone:
-        return
-    except VoiceAppError as error:
-        await exchange.answer(status_of(error), _told(error), refusal_headers(error))
+    await serve(scope, receive, send, _answer, told=_told)
 
 
 async def list_models(scope: Object, receive: Receive, send: Send) -> None:
     """Answer ``GET /openai/v1/models``, by which clients look what there is."""
-    exchange = Exchange(scope, receive, send)
-    try:
-        if exchange.method != "GET":
-            raise VoiceAppError("Use GET.", code="method_not_allowed")
-        await _authorised(exchange)
-        completions = await providers.completions(settings.VOICE)
-        names = dict.fromkeys((completions.model, providers.EMBEDDED_MODEL))
-        listed = [{"id": name, "object": "model", "created": 0, "owned_by": "voiceapp"} for name in names]
-        await exchange.answer(200, {"object": "list", "data": listed})
-    except VoiceAppError as error:
-        await exchange.answer(status_of(error), _told(error), refusal_headers(error))
+    await serve(scope, receive, send, _list, method="GET", told=_told)
+
+
+async def _list(exchange: Exchange) -> None:
+    await _authorised(exchange)
+    completions = await providers.completions(settings.VOICE)
+    names = dict.fromkeys((completions.model, EMBEDDED_MODEL))
+    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "voiceapp"} for name in names]
+    await exchange.answer(200, {"object": "list", "data": listed})
 
 
 async def _answer(exchange: Exchange) -> None:
-    if exchange.method != "POST":
-        raise VoiceAppError("Use POST.", code="method_not_allowed")
     holder = await _authorised(exchange)
     body = await exchange.read_json(MAX_BODY_BYTES)
     if (found := PATHS.fullmatch(exchange.path)) and found["deployment"]:
@@ -97,11 +89,8 @@ async def _authorised(exchange: Exchange) -> TokenHolder | None:
 
 async def _whole(completions: Completions, body: Object, holder: TokenHolder | None) -> Object:
     collector, refused = Collector(), False
-    chunks = completions.stream({**body, "stream_options": {"include_usage": True}})
     try:
-        async with aclosing(chunks):
-            async for chunk in chunks:
-                collector.feed(chunk)
+        await take_in(completions, {**body, "stream_options": {"include_usage": True}}, collector)
     except TextEngineError:
         # Whoever leaves before the end has used what was made by then; who was refused has used nothing.
         refused = not collector.begun
@@ -129,10 +118,9 @@ async def _stream(
     finally:
         if first is None:
             await chunks.aclose()
-    stopping = VoiceAppError("The server is being restarted. Ask again soon.", code="server_stopping")
     await exchange.stream(
         _events(completions, body, first, chunks, wanted, holder),
-        farewell=sse.encode(sse.event(_told(stopping))),
+        farewell=sse.encode(sse.event(_told(stopping()))),
     )
 
 
@@ -180,8 +168,7 @@ def _shown(chunk: Object, wanted: bool) -> Object:
 
 async def _charge(holder: TokenHolder | None, completions: Completions, meter: Meter, body: Object) -> None:
     if holder is not None:
-        tokens_in, tokens_out = meter.counted(body)
-        await tokens.charge(holder, provider=completions.provider, tokens_in=tokens_in, tokens_out=tokens_out)
+        await tokens.charge(holder, completions.provider, *meter.counted(body))
 
 
 def _told(error: VoiceAppError) -> Object:

@@ -232,66 +232,55 @@ def within(said: Sequence[HistoryItem], tokens: int) -> tuple[HistoryItem, ...]:
 
 # -- items from the client ------------------------------------------------------------------------------
 
+_TEXT: Final = checks.fields({"type": checks.text(), "text": checks.text()}, required=["text"])
+_AUDIO: Final = checks.fields(
+    {
+        "type": checks.text(),
+        "audio": checks.nullable(checks.text()),
+        "transcript": checks.nullable(checks.text()),
+    }
+)
+_IMAGE: Final = checks.fields(
+    {"type": checks.text(), "image_url": checks.text(), "detail": checks.one_of("auto", "low", "high")},
+    required=["image_url"],
+)
 _PARTS: Final[dict[str, dict[str, Any]]] = {
-    "user": {
-        "input_text": checks.fields({"type": checks.text(), "text": checks.text()}, required=["text"]),
-        "input_audio": checks.fields(
-            {
-                "type": checks.text(),
-                "audio": checks.nullable(checks.text()),
-                "transcript": checks.nullable(checks.text()),
-            }
-        ),
-        "input_image": checks.fields(
-            {
-                "type": checks.text(),
-                "image_url": checks.text(),
-                "detail": checks.one_of("auto", "low", "high"),
-            },
-            required=["image_url"],
-        ),
-    },
-    "system": {
-        "input_text": checks.fields({"type": checks.text(), "text": checks.text()}, required=["text"]),
-    },
-    "assistant": {
-        "output_text": checks.fields({"type": checks.text(), "text": checks.text()}, required=["text"]),
-        "output_audio": checks.fields(
-            {
-                "type": checks.text(),
-                "audio": checks.nullable(checks.text()),
-                "transcript": checks.nullable(checks.text()),
-            }
-        ),
-    },
+    "user": {"input_text": _TEXT, "input_audio": _AUDIO, "input_image": _IMAGE},
+    "system": {"input_text": _TEXT},
+    "assistant": {"output_text": _TEXT, "output_audio": _AUDIO},
 }
 _MAX_REASON_CHARS: Final = 1024
-_STATUS: Final = checks.one_of("completed", "incomplete", "in_progress")
+_COMMON: Final = {
+    "id": checks.item_id,
+    "object": checks.text(),
+    "type": checks.text(),
+    "status": checks.one_of("completed", "incomplete", "in_progress"),
+}
 _ITEMS: Final = {
     "message": checks.fields(
         {
-            "id": checks.item_id, "object": checks.text(), "type": checks.text(), "status": _STATUS,
+            **_COMMON,
             "role": checks.one_of(*_PARTS), "content": lambda value, path: value, "phase": checks.text(),
         },
         required=["role", "content"],
     ),
     "function_call": checks.fields(
         {
-            "id": checks.item_id, "object": checks.text(), "type": checks.text(), "status": _STATUS,
+            **_COMMON,
             "call_id": checks.item_id, "name": checks.text(), "arguments": checks.text(),
         },
         required=["name", "arguments"],
     ),
     "function_call_output": checks.fields(
         {
-            "id": checks.item_id, "object": checks.text(), "type": checks.text(), "status": _STATUS,
+            **_COMMON,
             "call_id": checks.item_id, "output": checks.text(),
         },
         required=["call_id", "output"],
     ),
     "mcp_approval_response": checks.fields(
         {
-            "id": checks.item_id, "object": checks.text(), "type": checks.text(), "status": _STATUS,
+            **_COMMON,
             "approval_request_id": checks.item_id, "approve": checks.boolean,
             "reason": checks.nullable(checks.text(_MAX_REASON_CHARS)),
         },

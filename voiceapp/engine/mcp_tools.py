@@ -9,7 +9,7 @@ from typing import Any, Final
 from voiceapp.engine.actions import Action
 from voiceapp.engine.items import Conversation, Item
 from voiceapp.errors import ProtocolError
-from voiceapp.mcp_servers import MAX_TOOLS
+from voiceapp.mcp_servers import MAX_TOOLS, headers_with
 from voiceapp.protocol import events as ev
 from voiceapp.protocol.events import Object
 from voiceapp.text.provider import Tool
@@ -155,11 +155,8 @@ def chosen(
 
 def server_of(entry: Object) -> McpAddress:
     """Return the server that a tool's entry names."""
-    headers = dict(entry.get("headers") or {})
-    if entry.get("authorization"):
-        headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
-        headers["Authorization"] = f"Bearer {entry['authorization']}"
-    return McpAddress(entry["server_label"], entry["server_url"], tuple(headers.items()))
+    headers = headers_with(entry.get("headers"), entry.get("authorization"))
+    return McpAddress(entry["server_label"], entry["server_url"], headers)
 
 
 def _servers(tools: Iterable[Object]) -> Iterator[Object]:

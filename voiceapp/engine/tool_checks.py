@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import urlsplit
 
+from voiceapp.addresses import scheme_of
 from voiceapp.engine import checks
 from voiceapp.mcp_servers import (
     HEADER_NAME,
@@ -19,17 +19,12 @@ from voiceapp.mcp_servers import (
     OWN_HEADERS,
 )
 from voiceapp.protocol import events as ev
-
-_MAX_DESCRIPTION_CHARS: Final = 1024
+from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS
 
 
 def tools(value: Any, path: str) -> list[dict[str, Any]]:
     """Check a list of tools."""
-    if not isinstance(value, list):
-        raise checks.wrong_type(path, "an array", value)
-    if len(value) > MAX_TOOLS:
-        raise _too_many(path, MAX_TOOLS, len(value))
-    checked = [_tool(tool, f"{path}[{index}]") for index, tool in enumerate(value)]
+    checked = [_tool(tool, f"{path}[{index}]") for index, tool in enumerate(_array(value, path))]
     labels = [tool["server_label"] for tool in checked if tool["type"] == "mcp"]
     if len(labels) > MAX_SERVERS:
         raise checks.refuse(
@@ -42,13 +37,17 @@ def tools(value: Any, path: str) -> list[dict[str, Any]]:
     return checked
 
 
-def _too_many(path: str, most: int, given: int) -> Exception:
-    return checks.refuse(
-        "array_above_max_length",
-        f"Invalid '{path}': array too long. Expected an array with maximum length {most}, "
-        f"but got an array with length {given} instead.",
-        path,
-    )
+def _array(value: Any, path: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise checks.wrong_type(path, "an array", value)
+    if len(value) > MAX_TOOLS:
+        raise checks.refuse(
+            "array_above_max_length",
+            f"Invalid '{path}': array too long. Expected an array with maximum length {MAX_TOOLS}, "
+            f"but got an array with length {len(value)} instead.",
+            path,
+        )
+    return value
 
 
 def _tool(value: Any, path: str) -> dict[str, Any]:
@@ -76,7 +75,7 @@ _FUNCTION: Final = checks.fields(
     {
         "type": checks.text(),
         "name": _name,
-        "description": checks.nullable(checks.text(_MAX_DESCRIPTION_CHARS)),
+        "description": checks.nullable(checks.text(MAX_DESCRIPTION_CHARS)),
         "parameters": checks.nullable(checks.any_object),
         "strict": checks.nullable(checks.boolean),
     },
@@ -100,12 +99,7 @@ def _mcp(value: Any, path: str) -> dict[str, Any]:
 
 def _url(value: Any, path: str) -> str:
     url: str = checks.text(MAX_URL_CHARS)(value, path)
-    try:
-        address = urlsplit(url)
-        known = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-    except ValueError:
-        known = False
-    if not known:
+    if scheme_of(url) not in ("http", "https"):
         raise checks.refuse("invalid_value", f"Invalid '{path}': expected an http or https address.", path)
     return url
 
@@ -130,11 +124,8 @@ def _headers(value: Any, path: str) -> dict[str, str]:
 
 
 def _names(value: Any, path: str) -> list[str]:
-    if not isinstance(value, list):
-        raise checks.wrong_type(path, "an array", value)
-    if len(value) > MAX_TOOLS:
-        raise _too_many(path, MAX_TOOLS, len(value))
-    return [checks.text(MAX_TOOL_NAME_CHARS)(name, f"{path}[{index}]") for index, name in enumerate(value)]
+    name = checks.text(MAX_TOOL_NAME_CHARS)
+    return [name(one, f"{path}[{index}]") for index, one in enumerate(_array(value, path))]
 
 
 _FILTER: Final = checks.fields(
@@ -159,7 +150,7 @@ _MCP: Final = checks.fields(
         "type": checks.text(),
         "server_label": _name,
         "server_url": _url,
-        "server_description": checks.nullable(checks.text(_MAX_DESCRIPTION_CHARS)),
+        "server_description": checks.nullable(checks.text(MAX_DESCRIPTION_CHARS)),
         "connector_id": checks.nullable(checks.text()),
         "authorization": checks.nullable(_secret),
         "headers": checks.nullable(_headers),

@@ -47,4 +47,4 @@ class TokenBacking:
 
     async def charge(self, holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
         """See ``Backing``."""
-        await tokens.charge(holder, provider=provider, tokens_in=tokens_in, tokens_out=tokens_out)
+        await tokens.charge(holder, provider, tokens_in, tokens_out)

@@ -259,7 +259,7 @@ class _Connection:
             if not self._tasks:
                 self._quiet.set()
             if work is not None:
-                await self._settle(work)
+                await work.settle()
 
     async def _tell(self, operation: Operation, event: Object) -> None:
         await self._room(operation)
@@ -270,12 +270,6 @@ class _Connection:
         if operation.state is not OperationState.RUNNING:
             # Something below caught the cancellation that the end of the operation brought.
             raise asyncio.CancelledError
-
-    async def _settle(self, work: Work) -> None:
-        try:
-            await work.settle()
-        except Exception:
-            logger.exception("an NNRP operation could not be charged")
 
 
 nnrp_socket = NnrpApp(TokenBacking())

@@ -19,7 +19,7 @@ from typing import Any, Final
 from django.dispatch import receiver
 
 from voiceapp.errors import LocalProtocolError, VoiceAppError
-from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
+from voiceapp.http_exchange import Exchange, Receive, Send, serve
 from voiceapp.nnrp import profile
 from voiceapp.nnrp.backing import Backing, TokenBacking
 from voiceapp.nnrp.consumer import DRAIN_S
@@ -53,13 +53,7 @@ class EventsApp:
 
     async def __call__(self, scope: Object, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        exchange = Exchange(scope, receive, send)
-        try:
-            await self._answer(exchange)
-        except ClientGone:
-            return
-        except VoiceAppError as error:
-            await exchange.refuse(error)
+        await serve(scope, receive, send, self._answer)
 
     @property
     def under_way(self) -> int:
@@ -82,8 +76,6 @@ class EventsApp:
             self._ends_unix_ms = 0
 
     async def _answer(self, exchange: Exchange) -> None:
-        if exchange.method != "POST":
-            raise VoiceAppError("Use POST.", code="method_not_allowed")
         holder = await self._backing.admit(exchange.scope)
         if holder is None:
             raise VoiceAppError("Give an API token: Authorization: Bearer va_…", code="not_authorized")
@@ -134,7 +126,7 @@ class EventsApp:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            await _settle(work)
+            await work.settle()
             self._works.discard(work)
 
 
@@ -145,13 +137,6 @@ async def _run(work: Work, events: asyncio.Queue[Object]) -> None:
         logger.exception("an operation over HTTP could not be answered")
         event = profile.error_event("server_error", "backend_error", "The server failed.")
     await events.put(event)
-
-
-async def _settle(work: Work) -> None:
-    try:
-        await work.settle()
-    except Exception:
-        logger.exception("an operation over HTTP could not be charged")
 
 
 async def _alone(event: Object) -> AsyncGenerator[bytes]:

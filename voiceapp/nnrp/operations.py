@@ -125,28 +125,28 @@ def refusal(asked: SessionOpen, *, room: bool) -> SessionOpenAck | None:
         status, error_code = SessionStatus.RETRY_LATER, _TOO_MANY
     else:
         return None
-    return SessionOpenAck(
-        accepted_profile_id=asked.profile_id,
-        accepted_priority_class=asked.priority_class,
-        session_status=status,
-        schema_id=asked.schema_id,
-        schema_version=asked.schema_version,
-        session_error_code=error_code,
-    )
+    return _ack(asked, session_status=status, session_error_code=error_code)
 
 
 def grant(asked: SessionOpen, session: Session) -> SessionOpenAck:
     """Return the answer to a SESSION_OPEN that made ``session``."""
-    return SessionOpenAck(
+    return _ack(
+        asked,
         session_id=session.session_id,
-        accepted_profile_id=asked.profile_id,
-        accepted_priority_class=asked.priority_class,
-        schema_id=asked.schema_id,
-        schema_version=asked.schema_version,
         granted_operation_credit=session.max_operations,
         max_in_flight_operations=session.max_operations,
         lease_ttl_ms=asked.lease_ttl_hint_ms,
         server_session_tag=session.session_id,
+    )
+
+
+def _ack(asked: SessionOpen, **answer: int) -> SessionOpenAck:
+    return SessionOpenAck(
+        accepted_profile_id=asked.profile_id,
+        accepted_priority_class=asked.priority_class,
+        schema_id=asked.schema_id,
+        schema_version=asked.schema_version,
+        **answer,
     )
 
 

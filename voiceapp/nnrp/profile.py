@@ -14,6 +14,7 @@ from voiceapp.errors import RemoteProtocolError
 from voiceapp.nnrp.data_layouts import Descriptor, FrameSubmit, ResultPush, Status
 from voiceapp.nnrp.layouts import ErrorCode, WireError
 from voiceapp.nnrp.wire import Frame, pack_body, unpack_body
+from voiceapp.protocol.codec import nested_too_deep
 from voiceapp.protocol.events import Object
 
 SCHEMA_VERSION: Final = "openai-compatible/1"
@@ -121,7 +122,7 @@ def read_json(payload: bytes) -> Any:
 
 def read_fields(fields: Any) -> Request:
     """Return the request that a JSON value is; raise ``ProfileError``."""
-    if not isinstance(fields, dict) or _too_complex(fields):
+    if not isinstance(fields, dict) or nested_too_deep(fields, MAX_DEPTH, MAX_CONTAINERS):
         raise _invalid(
             f"The payload must be a JSON object, nested {MAX_DEPTH} deep, with {MAX_CONTAINERS} objects and "
             "arrays at most."
@@ -187,21 +188,6 @@ def _policy(policy: Any) -> tuple[int, int, bool]:
     if not isinstance(diagnostics, bool):
         raise wrong("'nnrp.diagnostics' must be true or false.")
     return numbers[0], numbers[1], diagnostics
-
-
-def _too_complex(fields: Object) -> bool:
-    level: list[Any] = [fields]
-    seen = 0
-    for _ in range(MAX_DEPTH):
-        inner: list[Any] = []
-        for value in level:
-            values = value.values() if isinstance(value, dict) else value
-            inner += [one for one in values if isinstance(one, dict | list)]
-        seen += len(inner)
-        if not inner or seen > MAX_CONTAINERS:
-            return seen > MAX_CONTAINERS
-        level = inner
-    return True
 
 
 def write_submit(operation_id: int, envelope: Object) -> tuple[FrameSubmit, bytes]:

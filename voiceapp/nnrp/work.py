@@ -100,12 +100,15 @@ class Work:
         self._limit.reschedule(min(self._started + asked, now + max(left, 0.0)))
 
     async def settle(self) -> None:
-        """Let the token's holder pay for what was used, whatever became of the operation."""
+        """Let the token's holder pay for what was used, whatever became of the operation; never raises."""
         if not self._provider:
             return
         # A service that failed before it said anything is not paid for.
         tokens_in, tokens_out = self._reply.counted(self._request.body)
-        await self._backing.charge(self._holder, self._provider, tokens_in, tokens_out)
+        try:
+            await self._backing.charge(self._holder, self._provider, tokens_in, tokens_out)
+        except Exception:
+            logger.exception("operation %s could not be charged", self._name)
 
     async def _answer(self) -> tuple[Status, Object]:
         async with self._place():

@@ -7,6 +7,7 @@ unknown type with ``UnknownEvent``. A ``DecodeError`` carries the service's own 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -68,14 +69,21 @@ def _too_deep(data: str | bytes, fields: Object) -> bool:
     )
     if opened <= MAX_DEPTH:
         return False
+    return nested_too_deep(fields, MAX_DEPTH)
+
+
+def nested_too_deep(fields: Object, max_depth: int, max_containers: float = math.inf) -> bool:
+    """Whether objects and arrays lie deeper in one another than that, or are more in all than that."""
     level: list[Any] = [fields]
-    for _ in range(MAX_DEPTH):
+    seen = 0
+    for _ in range(max_depth):
         inner: list[Any] = []
         for value in level:
             values = value.values() if isinstance(value, dict) else value
             inner += [one for one in values if isinstance(one, dict | list)]
-        if not inner:
-            return False
+        seen += len(inner)
+        if not inner or seen > max_containers:
+            return seen > max_containers
         level = inner
     return True
 

@@ -24,7 +24,7 @@ from voiceapp.records import (
 )
 from voiceapp.records.clock import clock
 from voiceapp.records.http_tool_sets import HttpToolSet
-from voiceapp.records.inert import inert
+from voiceapp.records.inert import inert, inert_fields
 from voiceapp.records.json_field import JsonField
 from voiceapp.records.models import Assistant, Evaluation, Response, Session
 from voiceapp.records.tool_choice import ToolChoice
@@ -292,24 +292,19 @@ def _answer(response: Response) -> dict[str, Any]:
 
 
 def _shown(call: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {name: inert(value) if isinstance(value, str) else value for name, value in call.items()}
     return {
-        **shown,
+        **inert_fields(call),
         "at": clock(call["started_ms"]),
         "took_ms": max(0, call["ended_ms"] - call["started_ms"]),
     }
 
 
 def _evaluated(found: Evaluation) -> dict[str, Any]:
-    scores = [
-        {name: inert(value) if isinstance(value, str) else value for name, value in score.items()}
-        for score in found.scores
-    ]
     return {
         "at": f"{found.created_at:%Y-%m-%d %H:%M}",
         "by": found.asked_by.get_username() if found.asked_by else "",
         "model": inert(found.model),
         "overall": found.overall,
         "comment": inert(found.comment),
-        "scores": scores,
+        "scores": [inert_fields(score) for score in found.scores],
     }

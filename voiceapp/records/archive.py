@@ -23,9 +23,9 @@ from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.resample import Resampler
 from voiceapp.errors import AudioFormatError
-from voiceapp.records.background import yield_to_audio
 from voiceapp.records.journal import HEADER_BYTES, JournalReader
 from voiceapp.records.ownership import alone
+from voiceapp.records.threads import yield_to_audio
 
 logger = logging.getLogger(__name__)
 

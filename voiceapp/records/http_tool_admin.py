@@ -24,6 +24,9 @@ else:
     _Form = forms.ModelForm
 
 
+_LISTS = ("operations", "asks", "unasked")
+
+
 class HttpToolSetForm(_Form):
     """The fields of a set; a file goes before what is pasted, and an empty secret keeps the one there is."""
 
@@ -46,13 +49,10 @@ class HttpToolSetForm(_Form):
             self.fields["document"].required = False
 
     class Meta:
-        field_classes = dict.fromkeys(("operations", "asks", "unasked"), JsonField)
+        field_classes = dict.fromkeys(_LISTS, JsonField)
         widgets = {
             "document": forms.Textarea(attrs={"rows": 12, "cols": 90, "spellcheck": "false"}),
-            **{
-                name: forms.Textarea(attrs={"rows": 2, "cols": 90})
-                for name in ("operations", "asks", "unasked")
-            },
+            **{name: forms.Textarea(attrs={"rows": 2, "cols": 90}) for name in _LISTS},
             "base_url": forms.TextInput(attrs={"size": 60}),
         }
 

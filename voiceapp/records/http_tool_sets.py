@@ -10,8 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from voiceapp.http_tools import Auth, Place, address_fault, secret_fault
-from voiceapp.http_tools import HttpToolSet as HttpTools
+from voiceapp.http_tools import Auth, HttpToolsConfig, Place, address_fault, secret_fault
 from voiceapp.records.validation import validate_operations
 from voiceapp.tools.openapi import Document, DocumentFault, read_document
 
@@ -26,6 +25,12 @@ AUTH_CHOICES = [
 
 # A new session needs the same document as the last one, and reading a large one takes its time.
 read = lru_cache(maxsize=16)(read_document)
+
+
+def _operations(label: str, help_text: str) -> models.JSONField[list[str]]:
+    return models.JSONField(
+        label, default=list, blank=True, validators=[validate_operations], help_text=help_text
+    )
 
 
 class HttpToolSet(models.Model):
@@ -49,27 +54,17 @@ class HttpToolSet(models.Model):
         "header or parameter", max_length=128, blank=True, help_text="Its name, such as X-API-Key."
     )
     secret = models.CharField(max_length=8192, blank=True, editable=False)
-    operations = models.JSONField(
+    operations = _operations(
         "operations offered",
-        default=list,
-        blank=True,
-        validators=[validate_operations],
-        help_text='By operationId, or else as in "GET /orders": ["listOrders", "cancelOrder"]. Empty: all.',
+        'By operationId, or else as in "GET /orders": ["listOrders", "cancelOrder"]. Empty: all.',
     )
-    asks = models.JSONField(
+    asks = _operations(
         "asked about too",
-        default=list,
-        blank=True,
-        validators=[validate_operations],
-        help_text="Operations that the user is asked about before each call. Those that are not GET or HEAD "
+        "Operations that the user is asked about before each call. Those that are not GET or HEAD "
         "are anyway.",
     )
-    unasked = models.JSONField(
-        "not asked about",
-        default=list,
-        blank=True,
-        validators=[validate_operations],
-        help_text="Operations that are called without asking, although they are not GET or HEAD.",
+    unasked = _operations(
+        "not asked about", "Operations that are called without asking, although they are not GET or HEAD."
     )
 
     class Meta:
@@ -133,7 +128,7 @@ class HttpToolSet(models.Model):
         """Return (field of the form, sentence) for what is wrong with the secret, or two empty texts."""
         return secret_fault(self.auth, self.auth_name, self.secret)
 
-    def config(self) -> HttpTools | None:
+    def config(self) -> HttpToolsConfig | None:
         """Return the set as a session runs with it; ``None`` where its document can no longer be read."""
         try:
             document = self.read()
@@ -146,7 +141,7 @@ class HttpToolSet(models.Model):
             place = cast(Place, self.auth)
             operations = tuple(one.without(place, self.auth_name) for one in operations)
         asked = {operation.key for operation in operations if operation.changes}
-        return HttpTools(
+        return HttpToolsConfig(
             slug=self.slug,
             name=self.name,
             base_url=self.base_url or document.base_url,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 # Control characters but tab and newline, and the marks that turn the direction of what follows. Marks that
 # only say the direction of a neighbour (U+200E, U+200F, U+061C) stay: Arabic and Hebrew need them.
@@ -18,3 +19,8 @@ def inert(text: str) -> str:
     Markup is not touched: that is the template's business.
     """
     return _UNSAFE.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def inert_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields with their texts made inert."""
+    return {name: inert(value) if isinstance(value, str) else value for name, value in fields.items()}

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import AssistantConfig, Thinking
-from voiceapp.http_tools import HttpToolSet as HttpTools
+from voiceapp.http_tools import HttpToolsConfig
 from voiceapp.mcp_servers import McpServer
 from voiceapp.records.api_tokens import ApiToken, TokenUsage
 from voiceapp.records.clock import clock
@@ -163,7 +163,7 @@ class Assistant(models.Model):
             http_tools=self._http_tools() if with_http_tools and self.pk else (),
         )
 
-    def _http_tools(self) -> tuple[HttpTools, ...]:
+    def _http_tools(self) -> tuple[HttpToolsConfig, ...]:
         found = [tools.config() for tools in self.http_tools.all() if tools.enabled]
         return tuple(tools for tools in found if tools is not None)
 

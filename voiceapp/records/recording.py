@@ -12,13 +12,13 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.records.archive import archive_path, archiver, journal_path, left_journals, recordings_folder
-from voiceapp.records.background import yield_to_audio
 from voiceapp.records.journal import Journal
+from voiceapp.records.threads import yield_to_audio
 
 __all__ = ["Recorder", "recordings_folder", "repair"]
 
@@ -152,6 +152,14 @@ class _Track:
             logger.error("recording %s stops: %s", self._path.name, error.strerror)
 
 
+class _Piece(NamedTuple):
+    """Audio of an item that lies in one piece: its offset in the item, its place on the track, in samples."""
+
+    offset: int
+    place: int
+    length: int
+
+
 class Recorder:
     """Records one live session. ``at_ms`` is the session's clock at the moment the frame arrived.
 
@@ -176,8 +184,7 @@ class Recorder:
         self._assistant = _Track(journal_path(folder, session_id, "assistant", from_ms), output)
         self._hole_at = 0
         self._hole = 0
-        # item -> [(offset in the item, place on the track, length)], all in samples
-        self._items: OrderedDict[str, list[tuple[int, int, int]]] = OrderedDict()
+        self._items: OrderedDict[str, list[_Piece]] = OrderedDict()
         self._cut: OrderedDict[str, None] = OrderedDict()
 
     def microphone(self, data: bytes, at_ms: float) -> None:
@@ -217,34 +224,34 @@ class Recorder:
         at_ms -= self._from_ms
         track = self._assistant
         length = len(data) // track.format.sample_bytes
-        places = self._items.setdefault(item_id, [])
+        pieces = self._items.setdefault(item_id, [])
+        last = pieces[-1] if pieces else None
         place = max(round(at_ms * track.samples_per_ms), track.end)
-        if places and place - track.end <= track.slack:
+        if last and place - track.end <= track.slack:
             # The player's buffer hides a gap this short.
             place = track.end
-        offset = places[-1][0] + places[-1][2] if places else 0
-        if places and places[-1][1] + places[-1][2] == place:
-            places[-1] = (places[-1][0], places[-1][1], places[-1][2] + length)
+        if last and last.place + last.length == place:
+            pieces[-1] = last._replace(length=last.length + length)
         else:
-            places.append((offset, place, length))
+            pieces.append(_Piece(last.offset + last.length if last else 0, place, length))
         track.append(data, place)
         if len(self._items) > ITEMS_KEPT:
             self._items.popitem(last=False)
 
     def cut(self, item_id: str, played_ms: int) -> None:
         """Barge-in: drop all of ``item_id`` after ``played_ms``, and what was to be played after it."""
-        places = self._items.get(item_id)
-        if places is None:
+        pieces = self._items.get(item_id)
+        if pieces is None:
             return
         self._cut[item_id] = None
         if len(self._cut) > ITEMS_KEPT:
             self._cut.popitem(last=False)
         played = self._assistant.samples(played_ms)
-        for offset, place, length in places:
-            if played <= offset + length:
-                self._assistant.truncate(place + max(0, played - offset))
+        for piece in pieces:
+            if played <= piece.offset + piece.length:
+                self._assistant.truncate(piece.place + max(0, played - piece.offset))
                 return
-        self._assistant.truncate(places[-1][1] + places[-1][2])
+        self._assistant.truncate(pieces[-1].place + pieces[-1].length)
 
     async def aclose(self) -> Path | None:
         """Write what is left; return where the archive will be, or ``None`` where nothing was recorded.

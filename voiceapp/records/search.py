@@ -6,12 +6,10 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
-from django.db import close_old_connections
-
 from voiceapp.records.inert import inert
 from voiceapp.records.models import Item, Session
 from voiceapp.records.rows import storable
+from voiceapp.records.threads import with_database
 
 MAX_FOUND: Final = 5
 MAX_WORDS: Final = 6
@@ -32,30 +30,24 @@ async def search(user_id: int, words: str, *, but: UUID) -> list[Found]:
     At most ``MAX_FOUND`` conversations; the first ``MAX_WORDS`` words count.
     """
     # Not in the writing thread: records must not wait for a search.
-    return await sync_to_async(_search, thread_sensitive=False)(user_id, words, but)
+    return await with_database(_search, user_id, words, but)
 
 
 def _search(user_id: int, words: str, but: UUID) -> list[Found]:
     wanted = str(storable(words)).split()[:MAX_WORDS]
     if not wanted:
         return []
-    close_old_connections()
-    try:
-        said = Item.objects.filter(session__user_id=user_id, type="message", role__in=("user", "assistant"))
-        said = said.exclude(session_id=but)
-        for word in wanted:
-            said = said.filter(generated_text__icontains=word)
-        newest = Session.objects.filter(user_id=user_id, id__in=said.values("session_id")).with_first_words()
-        found = []
-        for session in newest[:MAX_FOUND]:
-            item = said.filter(session=session).order_by("id").first()
-            if item is not None:
-                found.append(
-                    Found(session.started_at, session.title, _excerpt(item.generated_text, wanted[0]))
-                )
-        return found
-    finally:
-        close_old_connections()
+    said = Item.objects.filter(session__user_id=user_id, type="message", role__in=("user", "assistant"))
+    said = said.exclude(session_id=but)
+    for word in wanted:
+        said = said.filter(generated_text__icontains=word)
+    newest = Session.objects.filter(user_id=user_id, id__in=said.values("session_id")).with_first_words()
+    found = []
+    for session in newest[:MAX_FOUND]:
+        item = said.filter(session=session).order_by("id").first()
+        if item is not None:
+            found.append(Found(session.started_at, session.title, _excerpt(item.generated_text, wanted[0])))
+    return found
 
 
 def _excerpt(text: str, word: str) -> str:

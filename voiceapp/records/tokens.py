@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import IntegrityError, close_old_connections, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -22,6 +21,7 @@ from voiceapp.errors import VoiceAppError
 from voiceapp.http_exchange import bearer_token, headers_of, query_of
 from voiceapp.records.entries import MAX_USED
 from voiceapp.records.models import ApiToken, TokenUsage
+from voiceapp.records.threads import with_database
 
 PREFIX: Final = "va_"
 FRESH_S: Final = 5.0
@@ -103,7 +103,7 @@ async def holder_with(token: str) -> TokenHolder | None:
     known = _known.get(digest)
     if known is not None and time.monotonic() - known.read_at < FRESH_S:
         return known
-    found = await sync_to_async(_look_up, thread_sensitive=False)(digest)
+    found = await with_database(_look_up, digest)
     # Asked for anew it becomes the latest; another request may have asked meanwhile.
     holder = _known.pop(digest, None)
     if found is None:
@@ -134,19 +134,14 @@ def digest_of(token: str) -> str:
 
 def _look_up(digest: str) -> tuple[ApiToken, int] | None:
     """Return a token that counts and how many tokens of text were used with it today; blocks."""
-    close_old_connections()
-    try:
-        found = ApiToken.objects.filter(digest=digest, enabled=True, user__is_active=True).first()
-        if found is None:
-            return None
-        usage = TokenUsage.objects.filter(token=found, day=timezone.now().date()).first()
-        return found, usage.tokens_in + usage.tokens_out if usage else 0
-    finally:
-        # The thread is any of a pool's, each of which would keep a connection of its own.
-        close_old_connections()
+    found = ApiToken.objects.filter(digest=digest, enabled=True, user__is_active=True).first()
+    if found is None:
+        return None
+    usage = TokenUsage.objects.filter(token=found, day=timezone.now().date()).first()
+    return found, usage.tokens_in + usage.tokens_out if usage else 0
 
 
-async def charge(holder: TokenHolder, *, provider: str, tokens_in: int, tokens_out: int) -> None:
+async def charge(holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
     """Keep what a request to ``provider`` used, and what that costs by the settings.
 
     A count that cannot be, as a service may send one, is cut to what can.
@@ -154,11 +149,10 @@ async def charge(holder: TokenHolder, *, provider: str, tokens_in: int, tokens_o
     tokens_in, tokens_out = (max(0, min(count, MAX_USED)) for count in (tokens_in, tokens_out))
     holder.used_today += tokens_in + tokens_out
     cost_usd = settings.VOICE.cost_usd(provider, tokens_in, tokens_out)
-    await sync_to_async(_charge, thread_sensitive=False)(holder.token_id, tokens_in, tokens_out, cost_usd)
+    await with_database(_charge, holder.token_id, tokens_in, tokens_out, cost_usd)
 
 
 def _charge(token_id: int, tokens_in: int, tokens_out: int, cost_usd: float) -> None:
-    close_old_connections()
     try:
         with transaction.atomic():
             row, _ = TokenUsage.objects.get_or_create(token_id=token_id, day=timezone.now().date())
@@ -170,9 +164,7 @@ def _charge(token_id: int, tokens_in: int, tokens_out: int, cost_usd: float) -> 
             )
     except IntegrityError:
         # The token was deleted while its request ran.
-        pass
-    finally:
-        close_old_connections()
+        return
 
 
 def make_token(user: User, name: str) -> tuple[ApiToken, str]:

@@ -75,18 +75,14 @@ def validate_transcription(value: object) -> None:
 
 def validate_voices(value: object) -> None:
     """Refuse what is not a list of up to 32 different names of voices; raises ``ValidationError``."""
-    names = _converted(value, list[str])
-    if len(set(names)) < len(names):
-        raise ValidationError("Name each voice once.")
+    names = _names(value, "voice")
     if len(names) > MAX_VOICES or not all(0 < len(name.strip()) <= MAX_VOICE_CHARS for name in names):
         raise ValidationError(f"Give up to {MAX_VOICES} names of up to {MAX_VOICE_CHARS} characters.")
 
 
 def validate_tools(value: object) -> None:
     """Refuse what is not a list of different tools that exist; raises ``ValidationError``."""
-    names = _converted(value, list[str])
-    if len(set(names)) < len(names):
-        raise ValidationError("Name each tool once.")
+    names = _names(value, "tool")
     if unknown := set(names) - set(registry.names()):
         known = ", ".join(registry.names())
         raise ValidationError(f"There is no tool {min(unknown)!r}. There are: {known}.")
@@ -100,6 +96,13 @@ def validate_mcp_servers(value: object) -> None:
         raise ValidationError(str(error)) from None
 
 
+def _names(value: object, what: str) -> list[str]:
+    names: list[str] = _converted(value, list[str])
+    if len(set(names)) < len(names):
+        raise ValidationError(f"Name each {what} once.")
+    return names
+
+
 def _converted(value: object, kind: Any) -> Any:
     try:
         return msgspec.convert(value, kind)
@@ -109,8 +112,6 @@ def _converted(value: object, kind: Any) -> Any:
 
 def validate_operations(value: object) -> None:
     """Refuse what is not a list of different operations' names; raises ``ValidationError``."""
-    names = _converted(value, list[str])
-    if len(set(names)) < len(names):
-        raise ValidationError("Name each operation once.")
+    names = _names(value, "operation")
     if len(names) > MAX_OPERATIONS or not all(name and name.isprintable() for name in names):
         raise ValidationError(f"Name up to {MAX_OPERATIONS} operations.")

@@ -20,9 +20,9 @@ from django.db import InterfaceError, OperationalError, connection
 
 from voiceapp.conversation.actions import FinishedCall, FinishedResponse
 from voiceapp.errors import VoiceAppError
-from voiceapp.records.background import yield_to_audio
 from voiceapp.records.entries import ItemRecord
 from voiceapp.records.rows import Key, Record, write_rows
+from voiceapp.records.threads import yield_to_audio
 
 logger = logging.getLogger(__name__)
 

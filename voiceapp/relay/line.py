@@ -101,13 +101,20 @@ class Line:
             self._owner.perform([again])
             await asyncio.sleep(0.2 * 2**failures)
 
-    async def _dial(self) -> None:
-        """Connect, and let go of the connection before, if there is one."""
+    async def _dial(self, *, renewing: bool = False) -> bool:
+        """Connect, and let go of the connection before, if there is one.
+
+        Where ``renewing``, the one before is kept, and nothing done, if it was busy again by the time that
+        the new one was there: what is on its way over it would be lost.
+        """
         hint = asyncio.get_running_loop().call_later(STARTING_NOTICE_S, self._say_starting)
         try:
             upstream, first = await self._open()
         finally:
             hint.cancel()
+        if renewing and not self._lost.done() and not self._renewal_due():
+            await upstream.aclose()
+            return False
         before, self._upstream = self._upstream, upstream
         lost = self._lost = asyncio.get_running_loop().create_future()
 
@@ -126,6 +133,7 @@ class Line:
         upstream.start(first, receive, on_lost)
         if before is not None:
             await before.aclose()
+        return True
 
     async def _open(self) -> tuple[Upstream, bytes]:
         while True:
@@ -150,11 +158,10 @@ class Line:
             await asyncio.wait({self._lost}, timeout=RENEW_CHECK_S)
             if not self._lost.done() and self._renewal_due():
                 try:
-                    await self._dial()
+                    if await self._dial(renewing=True):
+                        self._owner.perform([to_browser({"type": "session.renewed"})])
                 except UpstreamError as error:
                     logger.warning("session %s: no new connection yet (%s)", self._session_id, error.code)
-                else:
-                    self._owner.perform([to_browser({"type": "session.renewed"})])
 
     def _renewal_due(self) -> bool:
         conversation = self._owner.conversation

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.contrib.sessions.backends.db import SessionStore
-from django.db import close_old_connections
 from django.http import HttpRequest
+
+from voiceapp.records.threads import with_database
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Login:
 async def login_of(scope: dict[str, Any]) -> Login | None:
     """Return who opened the socket of an ASGI scope, or ``None`` for a stranger."""
     key = _cookie(scope)
-    return await sync_to_async(_login, thread_sensitive=False)(key) if key else None
+    return await with_database(_login, key) if key else None
 
 
 def _cookie(scope: dict[str, Any]) -> str:
@@ -44,11 +44,7 @@ def _cookie(scope: dict[str, Any]) -> str:
 
 
 def _login(key: str) -> Login | None:
-    close_old_connections()
-    try:
-        request = HttpRequest()
-        request.session = SessionStore(key)
-        user = get_user(request)
-        return Login(int(user.pk), key) if user.is_authenticated else None
-    finally:
-        close_old_connections()
+    request = HttpRequest()
+    request.session = SessionStore(key)
+    user = get_user(request)
+    return Login(int(user.pk), key) if user.is_authenticated else None

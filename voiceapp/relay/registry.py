@@ -8,16 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session as LoginSession
-from django.db import close_old_connections
 from django.dispatch import receiver
 from django.utils import timezone
 
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import VoiceAppError
 from voiceapp.records import takeover
+from voiceapp.records.threads import with_database
 from voiceapp.relay.ending import Ending
 from voiceapp.relay.live import LiveSession
 from voiceapp.signals import server_stopping, session_ended
@@ -142,7 +141,8 @@ class Registry:
             await asyncio.sleep(WATCH_S)
             logins = dict(self._logins)
             try:
-                gone, taken = await sync_to_async(_changes, thread_sensitive=False)(
+                gone, taken = await with_database(
+                    _changes,
                     {(session.user_id, key) for session, key in logins.items()},
                     {session.id for session in logins if session.ending is None},
                 )
@@ -163,16 +163,11 @@ def _changes(asked: set[tuple[int, str]], session_ids: set[UUID]) -> tuple[set[t
     A login is over when it was signed out, has expired, or its user may no longer sign in.
     """
     keys = {key for _, key in asked}
-    close_old_connections()
-    try:
-        taken = takeover.lost(session_ids)
-        live = LoginSession.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
-        known = set(live.values_list("session_key", flat=True))
-        users = get_user_model().objects.filter(pk__in={user_id for user_id, _ in asked}, is_active=True)
-        active = set(users.values_list("pk", flat=True))
-    finally:
-        # The thread is any of a pool's, each of which would keep a connection of its own.
-        close_old_connections()
+    taken = takeover.lost(session_ids)
+    live = LoginSession.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    known = set(live.values_list("session_key", flat=True))
+    users = get_user_model().objects.filter(pk__in={user_id for user_id, _ in asked}, is_active=True)
+    active = set(users.values_list("pk", flat=True))
     return {(user_id, key) for user_id, key in asked if key not in known or user_id not in active}, taken
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from voiceapp import entra
-from voiceapp.config import Thinking, UpstreamKind, VoiceConfig
+from voiceapp.addresses import service_base
+from voiceapp.config import EMBEDDED_MODEL, Thinking, UpstreamKind, VoiceConfig
 from voiceapp.errors import ConfigurationError, UpstreamRefused
-
-EMBEDDED_MODEL = "voiceapp-embedded"
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def choose(config: VoiceConfig, own_address: tuple[str, int] | None) -> Target:
     kind = config.upstream_kind
     if kind is UpstreamKind.EMBEDDED:
         return _embedded(config, own_address, {})
-    base = _websocket_base(config.azure_endpoint)
+    base = service_base(config.azure_endpoint, websocket=True)
     deployment = quote(config.azure_deployment, safe="")
     if kind is UpstreamKind.AZURE_PREVIEW:
         version = quote(config.azure_api_version, safe="")
@@ -76,7 +75,7 @@ def _embedded(config: VoiceConfig, own_address: tuple[str, int] | None, options:
 
 def _engine_base(config: VoiceConfig, own_address: tuple[str, int] | None) -> str:
     if config.engine_url:
-        return _websocket_base(config.engine_url)
+        return service_base(config.engine_url, websocket=True)
     if own_address is None:
         raise ConfigurationError(
             "This server does not know its own address. Set VOICEAPP_ENGINE_URL, such as ws://127.0.0.1:8000."
@@ -85,14 +84,6 @@ def _engine_base(config: VoiceConfig, own_address: tuple[str, int] | None) -> st
     # A server that listens on every address is reached on the loopback one.
     host = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     return f"ws://[{host}]:{port}" if ":" in host else f"ws://{host}:{port}"
-
-
-def _websocket_base(endpoint: str) -> str:
-    """Return ``wss://host[/prefix]``; what a portal adds from ``/openai`` on is not part of it."""
-    address = urlsplit(endpoint)
-    scheme = "ws" if address.scheme in ("http", "ws") else "wss"
-    prefix = address.path.split("/openai", 1)[0].rstrip("/")
-    return f"{scheme}://{address.netloc}{prefix}"
 
 
 def refusal(status: int, kind: UpstreamKind) -> UpstreamRefused:

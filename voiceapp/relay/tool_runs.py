@@ -15,10 +15,11 @@ from voiceapp.errors import ToolError
 from voiceapp.mcp_servers import McpServer
 from voiceapp.protocol.events import Object
 from voiceapp.tools.capabilities import Capabilities
+from voiceapp.tools.functions import failure
 from voiceapp.tools.http_client import HttpTools
 from voiceapp.tools.mcp import McpHost
 from voiceapp.tools.mcp_client import McpClient
-from voiceapp.tools.registry import Registry, ToolContext, failure
+from voiceapp.tools.registry import Registry, ToolContext
 
 PROGRESS_S = 0.2
 """A tool's sentences reach the page no faster than can be read; of those in between the last one counts."""

@@ -7,15 +7,14 @@ import logging
 from typing import Final
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import close_old_connections
 from django.dispatch import receiver
 
-from voiceapp.config import Thinking
+from voiceapp.config import EMBEDDED_MODEL, Thinking
 from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.records import store
 from voiceapp.records.models import Session
+from voiceapp.records.threads import with_database
 from voiceapp.review.summary import summarise
 from voiceapp.review.transcript import Spoken, said_in
 from voiceapp.signals import server_stopping, session_ended
@@ -77,7 +76,7 @@ async def write_summary(session_id: UUID) -> bool:
 
     Raises ``VoiceAppError`` where nobody could write them.
     """
-    told = await sync_to_async(_told, thread_sensitive=False)(session_id)
+    told = await with_database(_told, session_id)
     if told is None:
         return False
     title, summary = await _summarised(*told)
@@ -88,7 +87,7 @@ async def write_summary(session_id: UUID) -> bool:
 
 async def _summarised(said: list[Spoken], thinking: str, user_id: int) -> tuple[str, str]:
     """Let whoever thought in the session read it: what was said goes to nobody else."""
-    brain = providers.EMBEDDED_MODEL
+    brain = EMBEDDED_MODEL
     if thinking != Thinking.MODEL_HOST.value:
         model = brain if thinking == Thinking.EMBEDDED.value else ""
         return await summarise(said, await providers.completions(settings.VOICE, model=model))
@@ -102,15 +101,10 @@ async def _summarised(said: list[Spoken], thinking: str, user_id: int) -> tuple[
 
 def _told(session_id: UUID) -> tuple[list[Spoken], str, int] | None:
     """Return what was said, by whom it was thought (a ``Thinking``, or nothing), and whose session it was."""
-    close_old_connections()
-    try:
-        session = Session.objects.filter(id=session_id).first()
-        if session is None:
-            return None
-        return said_in(session), str(session.configuration.get("thinking") or ""), session.user_id
-    finally:
-        # The thread is any of a pool's, each of which would keep a connection of its own.
-        close_old_connections()
+    session = Session.objects.filter(id=session_id).first()
+    if session is None:
+        return None
+    return said_in(session), str(session.configuration.get("thinking") or ""), session.user_id
 
 
 summaries = Summaries()

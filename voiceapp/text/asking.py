@@ -33,14 +33,19 @@ class Spent:
         self.model = meter.model or self.model
 
 
+async def take_in(completions: Completions, body: Object, meter: Meter) -> None:
+    """Feed ``meter`` the whole answer; raise ``TextEngineError``."""
+    chunks = completions.stream(body)
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            meter.feed(chunk)
+
+
 async def ask(completions: Completions, body: Object, spent: Spent) -> str:
     """Return the text of the answer; raise ``TextEngineError``."""
     collector = Collector()
-    chunks = completions.stream(body)
     try:
-        async with aclosing(chunks):
-            async for chunk in chunks:
-                collector.feed(chunk)
+        await take_in(completions, body, collector)
     finally:
         spent.add(collector, body)
     check_filter(collector)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -243,8 +242,3 @@ def _schema(value: Any) -> Object | None:
 def _wrong(param: str, expected: str) -> TextEngineError:
     message = f"Invalid type for '{param}': expected {expected}."
     return TextEngineError(message, code="invalid_type", param=param)
-
-
-def arguments_text(parts: list[str]) -> str:
-    """Return the collected arguments of a structured answer as compact JSON."""
-    return json.dumps(json.loads("".join(parts) or "{}"), ensure_ascii=False)

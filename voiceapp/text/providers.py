@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Final
 
-from voiceapp.config import VoiceConfig
+from voiceapp.config import EMBEDDED_MODEL, VoiceConfig
 from voiceapp.text.brain import Brain
 from voiceapp.text.chat import ChatProvider
 from voiceapp.text.completions import Completions
@@ -17,7 +17,6 @@ from voiceapp.text.model_host import ModelHostProvider
 from voiceapp.text.product import ProductGuide
 from voiceapp.text.provider import TextProvider
 
-EMBEDDED_MODEL: Final = "voiceapp-embedded"
 HOST_MODEL: Final = "model-host"
 
 

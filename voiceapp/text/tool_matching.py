@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Set
+from collections.abc import Collection, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -340,36 +340,26 @@ class _Reader:
     def _behind(self, words: Set[str]) -> str | None:
         """Return the word that stands behind a parameter's own: "red" of "paint it in the colour red"."""
         own = "|".join(re.escape(word) for word in words if len(word) > 1)
-        for match in re.finditer(
-            rf"\b(?:{own or '(?!)'})\s+(?:is\s+|of\s+|to\s+|called\s+)?(\w[\w-]*)", self._text, re.I
-        ):
-            if match[1].lower() not in _STOP and match[1] not in self._used:
-                self._used.add(match[1])
-                return match[1]
-        return None
+        pattern = rf"\b(?:{own or '(?!)'})\s+(?:is\s+|of\s+|to\s+|called\s+)?(\w[\w-]*)"
+        return self._unused(pattern, _STOP, re.I)
 
     def _person(self) -> str | None:
-        for match in re.finditer(
-            rf"(?:^|[.?!]\s+){_CAPITALISED}\s+(?:is|was|has|lives?|works?)\b", self._text
-        ):
-            if match[1].lower() not in _STOP | _NO_NAME and match[1] not in self._used:
-                self._used.add(match[1])
-                return match[1]
-        return self._after("named|called|call|name is|to|for", anything=False)
+        pattern = rf"(?:^|[.?!]\s+){_CAPITALISED}\s+(?:is|was|has|lives?|works?)\b"
+        found = self._unused(pattern, _STOP | _NO_NAME)
+        return found or self._after("named|called|call|name is|to|for", anything=False)
 
     def _after(self, words: str, *, anything: bool) -> str | None:
         what = r"([^.?!]+)" if anything else _CAPITALISED
-        for match in re.finditer(rf"\b(?:{words})\s+(?:the\s+)?{what}", self._text):
-            found = match[1].strip()
-            if found not in self._used and found.lower() not in (*_DAYS, "i"):
-                self._used.add(found)
-                return found
-        return None
+        return self._unused(rf"\b(?:{words})\s+(?:the\s+)?{what}", (*_DAYS, "i"))
 
     def _capitalised(self) -> str | None:
-        for match in re.finditer(rf"(?<![.?!]\s)(?<!^)\b{_CAPITALISED}", self._text):
+        return self._unused(rf"(?<![.?!]\s)(?<!^)\b{_CAPITALISED}", (*_DAYS, "i", "i'm"))
+
+    def _unused(self, pattern: str, but: Collection[str], flags: int = 0) -> str | None:
+        """Return the first that fits and was not taken before; it is taken now."""
+        for match in re.finditer(pattern, self._text, flags):
             found = match[1].strip()
-            if found not in self._used and found.lower() not in (*_DAYS, "i", "i'm"):
+            if found not in self._used and found.lower() not in but:
                 self._used.add(found)
                 return found
         return None

@@ -8,17 +8,17 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import httpx2
-import msgspec
 from jsonschema import Draft202012Validator
 
 from voiceapp.errors import InvalidArguments, ToolFailed, UnknownTool
-from voiceapp.http_tools import MAX_HTTP_TOOLS, HttpOperation, HttpToolSet
+from voiceapp.http_tools import MAX_HTTP_TOOLS, HttpOperation, HttpToolsConfig
 from voiceapp.protocol.events import Object
+from voiceapp.tools.functions import MAX_OUTPUT_CHARS, as_text, definition, read_arguments
 from voiceapp.tools.http_request import Prepared, prepare
-from voiceapp.tools.mcp_rules import MAX_NAME_CHARS, free_name
+from voiceapp.tools.mcp_rules import name_of
 from voiceapp.tools.openapi_operation import is_json
 from voiceapp.tools.outbound import Guard
-from voiceapp.tools.registry import MAX_ARGUMENT_CHARS, MAX_OUTPUT_CHARS, ToolContext, as_text
+from voiceapp.tools.registry import ToolContext
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,6 @@ MAX_BYTES: Final = 4 * MAX_OUTPUT_CHARS
 """Read of an answer: no character takes more than four bytes, and the rest would be cut anyway."""
 MAX_FAULT_CHARS: Final = 1_000
 """Of an answer's text that goes with its status of failure."""
-_MIN_SLUG_CHARS: Final = 8
 _TIMEOUTS: Final = {"connect": 10.0, "read": CALL_S, "write": 10.0, "pool": 10.0}
 _REDIRECT, _FAILURE = 300, 400
 
@@ -38,16 +37,16 @@ _REDIRECT, _FAILURE = 300, 400
 class HttpTools:
     """The HTTP tools of one session. ``taken`` are the names of its other functions."""
 
-    def __init__(self, sets: Iterable[HttpToolSet], taken: Iterable[str], *, private_allowed: bool) -> None:
+    def __init__(
+        self, sets: Iterable[HttpToolsConfig], taken: Iterable[str], *, private_allowed: bool
+    ) -> None:
         self._private_allowed = private_allowed
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._tools: dict[str, tuple[HttpToolSet, HttpOperation]] = {}
+        self._tools: dict[str, tuple[HttpToolsConfig, HttpOperation]] = {}
         names = set(taken)
         for tools in sets:
             for operation in tools.operations[: MAX_HTTP_TOOLS - len(self._tools)]:
-                # What the model must know is the operation; the set's name gives way to it.
-                slug = tools.slug[: max(_MIN_SLUG_CHARS, MAX_NAME_CHARS - 1 - len(operation.plain_name))]
-                name = free_name(f"{slug}_{operation.plain_name}", tools.slug, names)
+                name = name_of(tools.slug, operation.plain_name, names)
                 names.add(name)
                 self._tools[name] = (tools, operation)
 
@@ -62,12 +61,7 @@ class HttpTools:
     def definitions(self) -> list[Object]:
         """Return the tools as ``session.update`` wants them (Realtime API, ``session.tools``)."""
         return [
-            {
-                "type": "function",
-                "name": name,
-                "description": operation.description,
-                "parameters": operation.parameters,
-            }
+            definition(name, operation.description, operation.parameters)
             for name, (_, operation) in self._tools.items()
         ]
 
@@ -133,12 +127,10 @@ class HttpTools:
 
 def _read(operation: HttpOperation, arguments: str) -> dict[str, Any]:
     """Return arguments that fit an operation's schema; raise ``InvalidArguments``."""
-    if len(arguments) > MAX_ARGUMENT_CHARS:
-        raise InvalidArguments("The arguments are too long.")
+    given = read_arguments(arguments, dict[str, Any])
     try:
-        given: dict[str, Any] = msgspec.json.decode(arguments.strip() or "{}", type=dict[str, Any])
         fault = next(Draft202012Validator(operation.parameters).iter_errors(given), None)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except RecursionError as error:
         raise InvalidArguments(f"The arguments do not fit: {error}.") from None
     if fault is not None:
         where = ".".join(str(step) for step in fault.absolute_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
@@ -10,14 +9,14 @@ from urllib.parse import quote
 import msgspec
 
 from voiceapp.errors import InvalidArguments
-from voiceapp.http_tools import IDEMPOTENCY_KEY, HttpArgument, HttpOperation, HttpToolSet
+from voiceapp.http_tools import IDEMPOTENCY_KEY, HttpArgument, HttpOperation, HttpToolsConfig
 from voiceapp.mcp_servers import HEADER_VALUE
+from voiceapp.tools.openapi_operation import VARIABLE
 
 MAX_ADDRESS_CHARS: Final = 8_000
 """Servers refuse longer ones."""
 _SEPARATORS: Final = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 _ACCEPT: Final = "application/json, text/plain;q=0.9, text/*;q=0.8, */*;q=0.1"
-_VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Prepared:
 
 
 def prepare(
-    tools: HttpToolSet, operation: HttpOperation, given: dict[str, Any], idempotency_key: str
+    tools: HttpToolsConfig, operation: HttpOperation, given: dict[str, Any], idempotency_key: str
 ) -> Prepared:
     """Return the request of a call whose arguments fit the operation's schema.
 
@@ -67,7 +66,7 @@ def prepare(
 
 
 def _with_headers(
-    tools: HttpToolSet,
+    tools: HttpToolsConfig,
     operation: HttpOperation,
     url: str,
     headers: dict[str, str],
@@ -89,7 +88,7 @@ def _with_headers(
 
 
 def _address(base_url: str, template: str, path: dict[str, str], query: list[str]) -> str:
-    pieces = _VARIABLE.split(template)
+    pieces = VARIABLE.split(template)
     for at, piece in enumerate(pieces):
         if at % 2 and piece not in path:
             raise InvalidArguments(f"{piece[:40]!r} must not be empty: it is part of the address.")

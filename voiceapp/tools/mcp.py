@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
-from voiceapp.errors import InvalidArguments, ToolFailed
+from voiceapp.errors import ToolFailed
 from voiceapp.mcp_servers import MAX_TOOLS, McpServer, scrub
 from voiceapp.protocol.events import Object
+from voiceapp.tools.functions import as_text, definition, read_arguments
 from voiceapp.tools.mcp_asking import (
     CallMcpTool,
     ListMcpTools,
@@ -20,11 +19,7 @@ from voiceapp.tools.mcp_asking import (
     McpTool,
 )
 from voiceapp.tools.mcp_client import McpClient
-from voiceapp.tools.mcp_rules import MAX_NAME_CHARS, allowed, free_name, needs_approval
-from voiceapp.tools.registry import MAX_ARGUMENT_CHARS, MAX_DESCRIPTION_CHARS, as_text
-
-MIN_LABEL_CHARS = 8
-"""Of a server's label in a function's name; the rest gives way to the tool's own name."""
+from voiceapp.tools.mcp_rules import allowed, name_of, needs_approval
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +33,7 @@ class HostedTool:
 
     def definition(self) -> Object:
         """Return it as ``session.update`` wants it (Realtime API, ``session.tools``)."""
-        return {
-            "type": "function",
-            "name": self.function,
-            "description": self.tool.description[:MAX_DESCRIPTION_CHARS],
-            "parameters": self.tool.schema,
-        }
+        return definition(self.function, self.tool.description, self.tool.schema)
 
 
 class McpHost:
@@ -71,8 +61,7 @@ class McpHost:
                 break
             if not allowed(entry.get("allowed_tools"), tool):
                 continue
-            label = server.server_label[: max(MIN_LABEL_CHARS, MAX_NAME_CHARS - 1 - len(tool.name))]
-            name = free_name(f"{label}_{tool.name}", server.server_label, self._taken)
+            name = name_of(server.server_label, tool.name, self._taken)
             self._taken.add(name)
             found.append(HostedTool(name, server, tool, needs_approval(entry["require_approval"], tool)))
         self._tools |= {hosted.function: hosted for hosted in found}
@@ -84,7 +73,7 @@ class McpHost:
         Raises ``InvalidArguments`` or ``ToolFailed``.
         """
         hosted = self._tools[function]
-        given = _read(arguments)
+        given = read_arguments(arguments, dict[str, Any])
         called = await self._client.perform(CallMcpTool("", _address(hosted.server), hosted.tool.name, given))
         assert isinstance(called, McpCalled)
         # A server that quotes what it was sent shall not have it shown.
@@ -96,13 +85,3 @@ class McpHost:
 
 def _address(server: McpServer) -> McpAddress:
     return McpAddress(server.server_label, server.server_url, server.sent_headers())
-
-
-def _read(arguments: str) -> dict[str, Any]:
-    if len(arguments) > MAX_ARGUMENT_CHARS:
-        raise InvalidArguments("The arguments are too long.")
-    try:
-        given: dict[str, Any] = msgspec.json.decode(arguments.strip() or "{}", type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise InvalidArguments(f"The arguments do not fit: {error}.") from None
-    return given

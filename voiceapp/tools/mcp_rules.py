@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from voiceapp.protocol.events import Object
+from voiceapp.tools.functions import MAX_NAME_CHARS, name_like
 from voiceapp.tools.mcp_asking import McpTool
 
-MAX_NAME_CHARS: Final = 64
-_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
+_MIN_LABEL_CHARS: Final = 8
 
 
 def free_name(name: str, label: str, taken: set[str]) -> str:
     """Return a name that chat endpoints take for a function, and that no other tool has."""
-    plain = _NOT_IN_A_NAME.sub("_", name)[:MAX_NAME_CHARS] or "tool"
+    plain = name_like(name)
     if plain not in taken:
         return plain
     for number in range(len(taken) + 1):
@@ -23,6 +22,12 @@ def free_name(name: str, label: str, taken: set[str]) -> str:
         if other not in taken:
             return other
     raise AssertionError("more names are taken than there are")
+
+
+def name_of(label: str, name: str, taken: set[str]) -> str:
+    """Return a free name for a tool ``name`` of the server or service ``label``, which gives way to it."""
+    short = label[: max(_MIN_LABEL_CHARS, MAX_NAME_CHARS - 1 - len(name))]
+    return free_name(f"{short}_{name}", label, taken)
 
 
 def allowed(wanted: Any, tool: McpTool) -> bool:

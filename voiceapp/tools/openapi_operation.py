@@ -10,8 +10,8 @@ import msgspec
 from voiceapp.http_tools import IDEMPOTENCY_KEY, HttpArgument, HttpOperation, Place
 from voiceapp.mcp_servers import HEADER_NAME, OWN_HEADERS
 from voiceapp.protocol.events import Object
+from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS
 from voiceapp.tools.openapi_schema import References, SchemaReader, Unsupported, fault, plain
-from voiceapp.tools.registry import MAX_DESCRIPTION_CHARS
 
 MAX_PARAMETERS: Final = 64
 MAX_SCHEMA_CHARS: Final = 16_000
@@ -67,8 +67,8 @@ def read_operation(site: Site, references: References, *, old: bool) -> HttpOper
 
 
 def length(schema: Object) -> int:
-    """Return how many bytes a schema takes as JSON."""
-    return len(msgspec.json.encode(schema))
+    """Return how many characters a schema takes as JSON."""
+    return len(msgspec.json.encode(schema).decode())
 
 
 class _Operation:

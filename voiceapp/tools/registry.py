@@ -36,21 +36,17 @@ from uuid import UUID, uuid5
 
 import msgspec
 
-from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
+from voiceapp.errors import ToolError, ToolFailed, UnknownTool
 from voiceapp.protocol.events import Object
 from voiceapp.tools.capabilities import Capabilities
+from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS, as_text, definition, read_arguments
 from voiceapp.tools.threads import ToolThreads
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT_S = 20.0
-MAX_ARGUMENT_CHARS = 100_000
-MAX_OUTPUT_CHARS = 16_000
-"""Longest output that is given to the model: a few thousand tokens of its context."""
 MAX_PROGRESS_CHARS = 200
 """Longest sentence about what a tool is doing: it stands beside the tool's name."""
-MAX_DESCRIPTION_CHARS = 1024
-"""Services refuse longer ones."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -100,15 +96,6 @@ class Tool:
     needs_approval: bool = False
     progress: str = ""
 
-    def definition(self) -> Object:
-        """Return the tool as ``session.update`` wants it (Realtime API, ``session.tools``)."""
-        return {
-            "type": "function",
-            "name": self.name,
-            "description": self.description,
-            "parameters": self.parameters,
-        }
-
 
 class Registry:
     """Tools by name."""
@@ -147,7 +134,8 @@ class Registry:
 
     def definitions(self, names: Iterable[str]) -> list[Object]:
         """Return those of the named tools that exist, as ``session.update`` wants them."""
-        return [self._tools[name].definition() for name in names if name in self._tools]
+        found = [self._tools[name] for name in names if name in self._tools]
+        return [definition(one.name, one.description, one.parameters) for one in found]
 
     async def run(self, name: str, arguments: str, context: ToolContext, allowed: Iterable[str]) -> str:
         """Run a tool with the model's raw arguments; return its output as text.
@@ -157,7 +145,8 @@ class Registry:
         found = self._tools.get(name) if name in set(allowed) else None
         if found is None:
             raise UnknownTool(f"There is no tool {name[:64]!r}.")
-        given = _read_arguments(found, arguments)
+        read = read_arguments(arguments, found.arguments)
+        given = {field: getattr(read, field) for field in found.arguments.__struct_fields__}
         if found.context_name is not None:
             given[found.context_name] = context
         if found.progress:
@@ -205,34 +194,6 @@ def tool(
         return function
 
     return register
-
-
-def failure(error: ToolError) -> str:
-    """Return the output that tells the model that a tool could not help."""
-    return msgspec.json.encode({"error": {"code": error.code, "message": error.message}}).decode()
-
-
-def _read_arguments(found: Tool, arguments: str) -> dict[str, Any]:
-    if len(arguments) > MAX_ARGUMENT_CHARS:
-        raise InvalidArguments("The arguments are too long.")
-    try:
-        # Models send an empty text where a tool takes nothing.
-        read = msgspec.json.decode(arguments.strip() or "{}", type=found.arguments)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise InvalidArguments(f"The arguments do not fit: {error}.") from None
-    return {name: getattr(read, name) for name in found.arguments.__struct_fields__}
-
-
-def as_text(name: str, result: Any) -> str:
-    """Return what a tool brought as text for the model, cut to ``MAX_OUTPUT_CHARS``.
-
-    Raises ``ToolFailed`` where it is neither text nor JSON.
-    """
-    try:
-        text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
-    except (TypeError, ValueError) as error:
-        raise ToolFailed(f"{name} gave something that is no JSON.") from error
-    return text if len(text) <= MAX_OUTPUT_CHARS else f"{text[:MAX_OUTPUT_CHARS]}… (cut)"
 
 
 def _make(function: Callable[..., Any], name: str, timeout_s: float) -> Tool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+import os
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -35,6 +38,20 @@ def server_address(given: str | None) -> str:
             f"{url} is not a server's address. Give a full address such as http://127.0.0.1:8000."
         )
     return f"{scheme}://{address.netloc}"
+
+
+def add_server_arguments(parser: ArgumentParser) -> None:
+    """Declare ``--server`` and ``--token``."""
+    parser.add_argument("--server", help="Address of the app (the server that runs on this machine).")
+    parser.add_argument("--token", default=os.environ.get("VOICEAPP_TOKEN", ""), help="Your API token.")
+
+
+def given_token(options: Mapping[str, Any]) -> str:
+    """Return the API token; raises ``CommandError`` where none is given."""
+    token: str = options["token"]
+    if not token:
+        raise CommandError("Give an API token: --token va_…, or VOICEAPP_TOKEN in the environment.")
+    return token
 
 
 def socket_address(given: str | None, path: str) -> str:

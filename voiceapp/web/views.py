@@ -11,9 +11,11 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.contrib.auth.views import LoginView
 from django.core.paginator import Paginator
+from django.db import close_old_connections
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.views import defaults
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
 
@@ -149,6 +151,17 @@ class LogIn(LoginView):
             form.add_error(None, "This sign-in link was used already or is too old. Start the server again "
                                  "for a new one, or sign in with a password.")  # fmt: skip
         return form
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Say that there is no such page, ``404.html`` (given what Django gives it), with status 404."""
+    # Django makes this page in any thread of a pool's, and its head asks the database who is signed in: each
+    # of them would keep a connection, which is of no use any more once the database was away.
+    close_old_connections()
+    try:
+        return defaults.page_not_found(request, exception)
+    finally:
+        close_old_connections()
 
 
 def _user(request: HttpRequest) -> User:

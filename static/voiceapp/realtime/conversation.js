@@ -225,6 +225,9 @@ const HANDLERS = new Map(Object.entries({
     ? upsert(state, event.item_id, { cutMs: event.audio_end_ms })
     : state,
   'caption.heard': heard,
+  'caption.failed': (state, event) => state.captions[event.item_id]?.transcript === 'pending'
+    ? upsert(state, event.item_id, { transcript: 'failed' })
+    : state,
   'caption.doubtful': (state, event) => state.captions[event.item_id]
     ? upsert(state, event.item_id, { transcript: 'doubtful' })
     : state,
@@ -279,9 +282,6 @@ const HANDLERS = new Map(Object.entries({
   'local.playing': (state, event) => ({ ...state, playing: event.item_id }),
   'local.timing': (state, event) => state.captions[event.item_id]
     ? upsert(state, event.item_id, { afterStopMs: event.after_stop_ms, afterWordMs: event.after_word_ms })
-    : state,
-  'local.transcript_late': (state, event) => state.captions[event.item_id]?.transcript === 'pending'
-    ? upsert(state, event.item_id, { transcript: 'failed' })
     : state,
   'local.notice': (state, event) => withNotice(state, event.code, event.message, event.level ?? 'info'),
   'local.dismiss': (state, event) => ({

@@ -38,6 +38,7 @@ const NEEDED = {
   'audio.item': { index: 'number', item_id: 'string' },
   'audio.cut': { item_id: 'string' },
   'caption.heard': { item_id: 'string', heard_text: 'string' },
+  'caption.failed': { item_id: 'string' },
   'caption.doubtful': { item_id: 'string' },
   notice: { code: 'string', message: 'string' },
   error: { error: 'object' },

@@ -13,7 +13,7 @@ import websockets
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.gateway.host_client import ModelHost
-from voiceapp.web.server_address import socket_address
+from voiceapp.web.server_address import add_server_arguments, given_token, socket_address
 
 
 class Command(BaseCommand):
@@ -34,22 +34,20 @@ class Command(BaseCommand):
             "--api", choices=("auto", "responses", "chat"), default="auto",
             help="What the endpoint speaks (auto: Responses where it can).",
         )  # fmt: skip
-        parser.add_argument("--server", help="Address of the app (the server that runs on this machine).")
+        add_server_arguments(parser)
         parser.add_argument(
             "--thread", default="", help="Id of the one conversation to serve (all of yours)."
         )
-        parser.add_argument("--token", default=os.environ.get("VOICEAPP_TOKEN", ""), help="Your API token.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve; raises ``CommandError`` with a sentence where that cannot be."""
         url = socket_address(options["server"], "/ws/model-host/")
-        if not options["token"]:
-            raise CommandError("Give an API token: --token va_…, or VOICEAPP_TOKEN in the environment.")
+        token = given_token(options)
         if options["thread"]:
             url += f"?{urlencode({'thread': options['thread']})}"
         key = os.environ.get("OPENAI_API_KEY") or "none"
         try:
-            asyncio.run(self._serve(url, key, options))
+            asyncio.run(self._serve(url, token, key, options))
         except KeyboardInterrupt:
             return
         except websockets.InvalidStatus as error:
@@ -59,11 +57,11 @@ class Command(BaseCommand):
         except (websockets.InvalidURI, ValueError) as error:
             raise CommandError(f"The address cannot be used: {error}") from None
 
-    async def _serve(self, url: str, key: str, options: dict[str, Any]) -> None:
+    async def _serve(self, url: str, token: str, key: str, options: dict[str, Any]) -> None:
         client = openai.AsyncOpenAI(base_url=options["endpoint"], api_key=key, max_retries=0, timeout=300)
         async with client:
             await self._probe(client)
-            await ModelHost(client, options["model"], options["api"], self._tell).run(url, options["token"])
+            await ModelHost(client, options["model"], options["api"], self._tell).run(url, token)
 
     async def _probe(self, client: openai.AsyncOpenAI) -> None:
         """Say whether the endpoint is there, before somebody's first question finds out."""

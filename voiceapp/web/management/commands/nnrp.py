@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from voiceapp.nnrp.backing import DEFAULT_MODEL
 from voiceapp.nnrp.client import Dropped, connect
 from voiceapp.nnrp.consumer import PATH
 from voiceapp.nnrp.profile import CANCELLED, COMPLETED, ERROR
-from voiceapp.web.server_address import socket_address
+from voiceapp.web.server_address import add_server_arguments, given_token, socket_address
 
 Object = dict[str, Any]
 
@@ -32,8 +31,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("prompt", help="What to ask.")
-        parser.add_argument("--server", help="Address of the app (the server that runs on this machine).")
-        parser.add_argument("--token", default=os.environ.get("VOICEAPP_TOKEN", ""), help="Your API token.")
+        add_server_arguments(parser)
         parser.add_argument("--model", default=DEFAULT_MODEL, help="Model that shall answer.")
         parser.add_argument("--tools", type=Path, help="JSON file with the `tools` of a chat request.")
         parser.add_argument(
@@ -47,8 +45,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask. Exits with 1 where no answer came."""
         url = socket_address(options["server"], PATH)
-        if not options["token"]:
-            raise CommandError("Give an API token: --token va_…, or VOICEAPP_TOKEN in the environment.")
+        token = given_token(options)
         body: Object = {
             "model": options["model"],
             "messages": [{"role": "user", "content": options["prompt"]}],
@@ -60,7 +57,7 @@ class Command(BaseCommand):
         wishes = {"timeout_ms": options["timeout_ms"], "cancel_after_events": options["cancel_after"]}
         policy = {name: value for name, value in wishes.items() if value}
         try:
-            last = asyncio.run(self._ask(url, options["token"], body, policy, as_json=options["json"]))
+            last = asyncio.run(self._ask(url, token, body, policy, as_json=options["json"]))
         except KeyboardInterrupt:
             raise CommandError("Interrupted.") from None
         except VoiceAppError as error:
