@@ -166,7 +166,7 @@ class _Page:
         """Send what is due until the session is over or another socket took it."""
         while session.attached_to(self):
             message = await session.outbox.due()
-            if not session.attached_to(self):
+            if message is None:
                 return
             if message.text is not None:
                 await self._send({"type": "websocket.send", "text": message.text})
