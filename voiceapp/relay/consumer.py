@@ -17,6 +17,7 @@ from django.conf import settings
 from django.http.request import validate_host
 
 from voiceapp.asgi_scope import Receive, Send
+from voiceapp.asgi_turns import in_turns
 from voiceapp.config import VoiceConfig
 from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.errors import AudioFormatError, DecodeError, VoiceAppError
@@ -56,6 +57,7 @@ class _Gone(Exception):
 
 async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
     """Serve one browser socket of ``/ws/voice/``, an ASGI application; anybody signed in may open one."""
+    receive = in_turns(receive)
     if (await receive())["type"] != "websocket.connect":
         return
     if not origin_allowed(scope):
