@@ -20,12 +20,16 @@ from voiceapp.text.remote import RemoteCompletions, client_options
 
 @dataclass
 class ChatServer:
-    """``script`` is what is sent after the request's head; ``requests`` are the bodies received."""
+    """``script`` is what is sent after the request's head; ``requests`` are the bodies received.
+
+    ``comments`` follow without end until the client leaves.
+    """
 
     status: str = "200 OK"
     script: list[bytes] = field(default_factory=list)
     headers: str = "content-type: text/event-stream"
     hold: asyncio.Event | None = None
+    comments: bool = False
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     heads: list[dict[str, str]] = field(default_factory=list)
@@ -55,6 +59,11 @@ class ChatServer:
         for part in self.script:
             writer.write(part)
             await writer.drain()
+        while self.comments and not reader.at_eof():
+            writer.write(b": still there\n\n")
+            # Only reading tells that the client has left.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(reader.read(1), 0.05)
         if self.hold is not None:
             with suppress(ConnectionError):
                 await reader.read()

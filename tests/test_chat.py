@@ -272,3 +272,16 @@ async def test_no_token_is_a_refusal_in_words() -> None:
     finally:
         entra.use_credential(None)
     assert refused.value.code == "text_engine_refused"
+
+
+@pytest.mark.parametrize("script", [[], [text("Hel")]])
+async def test_a_service_that_sends_nothing_but_comments_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, script: list[Any]
+) -> None:
+    monkeypatch.setattr("voiceapp.text.remote._TIMEOUT_S", 0.3)
+    async with chat_server(script=sse(*script), comments=True) as chat:
+        with pytest.raises(TextEngineError) as late:
+            async with asyncio.timeout(5):
+                await collect(chat)
+        assert late.value.code == "text_engine_timeout"
+        await asyncio.wait_for(asyncio.gather(*chat.serving), 5)

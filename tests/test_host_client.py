@@ -13,9 +13,10 @@ import pytest
 from django.conf import settings
 from jsonschema import Draft7Validator
 
-from tests.chat_server import chat_server, chunk, sse, text
+from tests.chat_server import calls, chat_server, chunk, sse, text
 from tests.contracts import load
 from tests.hosts import generate
+from voiceapp.gateway.host_chat import ChatEvents
 from voiceapp.gateway.host_client import ModelHost
 from voiceapp.text import host_messages as messages
 
@@ -114,3 +115,17 @@ async def test_an_endpoint_that_fails_is_told_to_the_caller(
     assert any("failed" in line for line in lines)
     [failed] = [message for message in told_by_hosts if message.get("method") == "model/requestFailed"]
     Draft7Validator(load("client-notification.schema.json")).validate(failed)
+
+
+async def test_calls_of_a_chat_endpoint_are_told_apart_whatever_their_index() -> None:
+    """Some local servers number every call 0."""
+    events = ChatEvents("m")
+    whole = [{"index": 0, "id": name, "function": {"name": name, "arguments": "{}"}} for name in ("a", "b")]
+    told = [event for one in whole for event in events.feed(calls(one))]
+    told += events.finish()
+    done = [event["item"] for event in told if event["type"] == "response.output_item.done"]
+    assert [(item["call_id"], item["name"], item["arguments"]) for item in done] == [
+        ("a", "a", "{}"),
+        ("b", "b", "{}"),
+    ]
+    assert told[-1]["response"]["status"] == "completed"

@@ -25,7 +25,7 @@ from tests.stalls import longest_stall
 from voiceapp.records.models import Evaluation, Item, Session
 from voiceapp.review import extract, views
 from voiceapp.review.summaries import Summaries, summaries
-from voiceapp.review.transcript import MAX_CHARS, Spoken, as_text
+from voiceapp.review.transcript import MAX_CHARS, Remark, as_text
 from voiceapp.signals import session_ended
 from voiceapp.text import providers
 
@@ -209,7 +209,7 @@ def test_a_greeting_is_no_title() -> None:
 
 
 def test_long_conversations_lose_their_middle() -> None:
-    said = [Spoken("user", f"Sentence number {number}.") for number in range(5_000)]
+    said = [Remark("user", f"Sentence number {number}.") for number in range(5_000)]
     whole = as_text(said)
     assert len(whole) < MAX_CHARS + 100
     assert whole.startswith("User: Sentence number 0.")

@@ -1,4 +1,4 @@
-"""How programs reach the server, as plain ASGI applications see it: HTTP exchanges, and refused WebSockets.
+"""How programs are answered over HTTP, by plain ASGI applications.
 
 Streams for programs run for minutes and in hundreds; Django's handling of a request, made for pages, would
 cost them more than the rest.
@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qs
 from weakref import WeakSet
 
 from django.dispatch import receiver
 
+from voiceapp.asgi_scope import Object, Receive, Send, headers_of, query_of
 from voiceapp.errors import VoiceAppError
 from voiceapp.signals import server_stopping
 
-Object = dict[str, Any]
-Receive = Callable[[], Awaitable[Object]]
-Send = Callable[[Object], Awaitable[None]]
 Headers = Iterable[tuple[str, str]]
 Result = TypeVar("Result")
 
@@ -77,44 +74,6 @@ def _headers(error: VoiceAppError, method: str) -> list[tuple[str, str]]:
         case 429:
             return [("retry-after", str(max(1, round(getattr(error, "retry_after_s", 1.0)))))]
     return []
-
-
-def headers_of(scope: Object) -> dict[str, str]:
-    """Return the headers of an ASGI scope by their names in lower case."""
-    found = scope.get("headers") or []
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in found}
-
-
-def query_of(scope: Object) -> dict[str, str]:
-    """Return the parameters of an ASGI scope's address; of those that come twice the last one."""
-    raw: bytes = scope.get("query_string") or b""
-    return {name: values[-1] for name, values in parse_qs(raw.decode("latin-1")).items()}
-
-
-def bearer_token(headers: Mapping[str, str]) -> str:
-    """Return what ``Authorization: Bearer`` brings, if anything."""
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def can_refuse_by_http(scope: Object) -> bool:
-    """Whether the server lets an application answer a WebSocket's upgrade by HTTP; Daphne does not."""
-    return "websocket.http.response" in (scope.get("extensions") or {})
-
-
-async def refuse_upgrade(
-    scope: Object, send: Send, status: int, body: Object, *, close_code: int, reason: str
-) -> None:
-    """Refuse a WebSocket with an HTTP status and a JSON body; by closing it where the server lacks that."""
-    if not can_refuse_by_http(scope):
-        await send({"type": "websocket.close", "code": close_code, "reason": reason})
-        return
-    data = json.dumps(body, ensure_ascii=False).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": data})
 
 
 BODY_S: Final = 60.0
@@ -191,10 +150,6 @@ class Exchange:
         given = [("content-length", str(len(data))), *headers]
         await self._start(status, "application/json", given)
         await self._send({"type": "http.response.body", "body": data})
-
-    async def refuse(self, error: VoiceAppError) -> None:
-        """Answer with ``{"detail", "code"}`` and the status that goes with the code."""
-        await self.answer(status_of(error), _plainly(error), _headers(error, "POST"))
 
     async def stream(
         self, parts: AsyncGenerator[bytes], headers: Headers = (), *, farewell: bytes = b""

@@ -35,6 +35,10 @@ class OwnEvents:
             del self.purposes[next(iter(self.purposes))]
         return {**fields, "event_id": event_id}
 
+    def named(self, fields: Object) -> Object:
+        """Return a page's ``response.create``, with an id of ours where it has none."""
+        return fields if isinstance(fields.get("event_id"), str) else self.stamp(fields, "response")
+
     def take(self, event_id: str) -> str | None:
         """Return what an event of ours was for, once; ``None`` for the page's events."""
         return self.purposes.pop(event_id, None)

@@ -13,14 +13,7 @@ from typing import Any, get_args
 
 from voiceapp.config import AssistantConfig
 from voiceapp.conversation import page_events, session_config
-from voiceapp.conversation.actions import (
-    Action,
-    KeptItem,
-    SendBrowser,
-    SendUpstream,
-    notice,
-    to_browser,
-)
+from voiceapp.conversation.actions import Action, KeptItem, SendBrowser, SendUpstream, notice, to_browser
 from voiceapp.conversation.agreement import Agreement
 from voiceapp.conversation.call_flow import CallFlow
 from voiceapp.conversation.calls import PendingCall
@@ -39,6 +32,7 @@ _SETTLED_HERE = frozenset({
 })  # fmt: skip
 """Errors that concern only the relay: it queues, has nothing to cancel, or dials again."""
 
+_STOPS = (events.OutputAudioBufferClear, events.ResponseCancel)
 MAX_HELD = 32
 """Events of the page that are kept while there is no service to take them."""
 
@@ -56,16 +50,28 @@ class Conversation:
     sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
 
     def __post_init__(self) -> None:
-        self.agreement = Agreement(self.assistant, self.transcription_model, self.tools)
         self.items = Items(captions=self.assistant.transcription is not None)
         self.typed, self.own = page_events.Typed(), OwnEvents(self.ids)
-        self.calls = CallFlow(self.own, self.assistant.mcp_servers, self.approval_ms, self.ask_first)
+        self._set_up()
         self.speaker = Speaker(self.items, self.own)
         self.turn = SpokenTurn()
         self.latency_ms: dict[str, int] = {}
         self.restoring: set[str] = set()
         self.owes_response = False
         self.held: list[Event | UnknownEvent] = []
+
+    def _set_up(self) -> None:
+        self.agreement = Agreement(self.assistant, self.transcription_model, self.tools)
+        self.calls = CallFlow(self.own, self.assistant.mcp_servers, self.approval_ms, self.ask_first)
+
+    def hand_over(
+        self, assistant: AssistantConfig, tools: list[Object], ask_first: Mapping[str, tuple[str, str]]
+    ) -> None:
+        """Give another assistant the word; the next connection is configured for it."""
+        self.assistant, self.tools, self.ask_first = assistant, tools, ask_first
+        self._set_up()
+        self.items.captions = assistant.transcription is not None
+        self.owes_response = True
 
     def restore(self, kept: list[KeptItem]) -> None:
         """Take what was said before, in another session or process; calls among it are not run again."""
@@ -115,9 +121,7 @@ class Conversation:
         One answer is enough, and it has to know what was typed meanwhile.
         """
         held, self.held = self.held, []
-        stopped = any(
-            isinstance(event, events.OutputAudioBufferClear | events.ResponseCancel) for event in held
-        )
+        stopped = any(isinstance(event, _STOPS) for event in held)
         owed, self.owes_response = self.owes_response and not stopped, False
         actions = [action for event in held for action in self.receive_client(event, now)]
         if not self.sequencer.idle:
@@ -269,7 +273,7 @@ class Conversation:
                 wanted = event.response_id if isinstance(event.response_id, str) else None
                 return self._send(self.sequencer.cancel(wanted))
             case events.ResponseCreate():
-                due = self.sequencer.create(self._with_id(codec.to_fields(event)))
+                due = self.sequencer.create(self.own.named(codec.to_fields(event)))
                 if due is None:
                     return [self._refuse("too_many_responses", "Too many responses are waiting.", event)]
                 return self._send(due)
@@ -355,11 +359,6 @@ class Conversation:
     def _ask(self, purpose: str = "response") -> list[Action]:
         create = self.own.stamp({"type": "response.create"}, purpose)
         return self._send(self.sequencer.create(create) or [])
-
-    def _with_id(self, fields: Object) -> Object:
-        if isinstance(fields.get("event_id"), str):
-            return fields
-        return self.own.stamp(fields, "response")
 
     def _send(self, fields: list[Object]) -> list[Action]:
         for event in fields:

@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from voiceapp.asgi_scope import Receive, Send
 from voiceapp.config import EMBEDDED_MODEL
 from voiceapp.engine import credentials
 from voiceapp.errors import TextEngineError, VoiceAppError
-from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send, serve, status_of, stopping
+from voiceapp.http_exchange import ClientGone, Exchange, serve, status_of, stopping
 from voiceapp.records import tokens
 from voiceapp.records.tokens import TokenHolder
 from voiceapp.text import providers, sse

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from voiceapp.asgi_scope import Receive, Send, can_refuse_by_http, headers_of, query_of, refuse_upgrade
 from voiceapp.config import Thinking
 from voiceapp.engine import credentials, models, thinking
 from voiceapp.engine.connection import Connection
 from voiceapp.engine.faults import FaultScript, FaultScriptError
 from voiceapp.engine.session_config import Kind
-from voiceapp.http_exchange import Receive, Send, can_refuse_by_http, headers_of, query_of, refuse_upgrade
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.tools.mcp_client import McpClient
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from voiceapp.asgi_scope import bearer_token
 from voiceapp.engine.client_secrets import PREFIX, ClientSecrets
-from voiceapp.http_exchange import bearer_token
 
 # Browsers cannot set headers; the SDKs for them put the key among the subprotocols.
 _SUBPROTOCOL: Final = "openai-insecure-api-key."

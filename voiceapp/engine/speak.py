@@ -36,7 +36,7 @@ _MAX_PHONEMES: Final = 400
 _LEAD_SAMPLES: Final = RATE_HZ * 20 // 1000
 _TAIL_SAMPLES: Final = RATE_HZ * 250 // 1000
 _AUDIBLE: Final = 0.01
-_SLOWEST, _FASTEST = 0.5, 2.0
+_MIN_SPEED, _MAX_SPEED = 0.5, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class HibariVoice:
 
     def speak(self, sentence: str, speed: float = 1.0) -> Speech:
         """Return ``sentence`` as speech; text without a single pronounceable sign gives no samples."""
-        pace = min(max(speed, _SLOWEST), _FASTEST)
+        pace = min(max(speed, _MIN_SPEED), _MAX_SPEED)
         samples: list[NDArray[np.float32]] = []
         spoken: list[TimedWord] = []
         position = 0

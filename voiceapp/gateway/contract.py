@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.text import sse
 
 Object = dict[str, Any]
@@ -115,9 +115,9 @@ def done(payload: Done) -> Object:
     return {"event": "done", "payload": msgspec.to_builtins(payload)}
 
 
-def failed(detail: str) -> Object:
+def failed(error: VoiceAppError) -> Object:
     """Return the packet that ends a stream badly."""
-    return {"event": "error", "payload": {"detail": detail}}
+    return {"event": "error", "payload": {"detail": f"{error.code}: {error.message}"}}
 
 
 def frame(packet: Object) -> str:

@@ -65,7 +65,7 @@ class Generation:
                     async for text in texts:
                         yield contract.token(text)
         except TextEngineError as error:
-            yield contract.failed(f"{error.code}: {error.message}")
+            yield contract.failed(error)
             return
         yield contract.done(
             Done(

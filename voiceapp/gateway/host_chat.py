@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from typing import Any
+
+from voiceapp.text.chat import ChunkReader
+from voiceapp.text.provider import (
+    CallArguments,
+    CallFinished,
+    CallStarted,
+    Delta,
+    Finished,
+    TextDelta,
+)
 
 Object = dict[str, Any]
 
@@ -15,52 +24,43 @@ class ChatEvents:
     def __init__(self, model: str) -> None:
         self._id = f"resp_{secrets.token_hex(12)}"
         self._model = model
+        self._reader = ChunkReader()
         self._text = ""
         self._text_index: int | None = None
         self._calls: dict[int, Object] = {}
         self._count = 0
-        self._reason = "stop"
-        self._usage: Object = {}
 
     def feed(self, chunk: Object) -> list[Object]:
         """Take one chunk."""
-        self._usage = chunk.get("usage") or self._usage
-        found: list[Object] = []
-        for choice in chunk.get("choices") or []:
-            self._reason = choice.get("finish_reason") or self._reason
-            delta = choice.get("delta") or {}
-            if text := delta.get("content"):
-                found += self._say(text)
-            for position, call in enumerate(delta.get("tool_calls") or []):
-                index = call.get("index")
-                found += self._call(position if index is None else index, call)
-        return found
+        return [event for delta in self._reader.feed(chunk) for event in self._events(delta)]
 
     def finish(self) -> list[Object]:
         """Return the events that end the response."""
-        found: list[Object] = []
-        if self._text_index is not None:
-            found.append(_done(self._text_index, self._message()))
-        for call in self._calls.values():
-            index, item = call["output_index"], call["item"]
-            done = {"output_index": index, "item_id": item["id"], "arguments": item["arguments"]}
-            found += [{"type": "response.function_call_arguments.done", **done}, _done(index, item)]
-        reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(self._reason)
-        usage = {
-            "input_tokens": self._usage.get("prompt_tokens", 0),
-            "output_tokens": self._usage.get("completion_tokens", 0),
-            "total_tokens": self._usage.get("total_tokens", 0),
-        }
-        response = {"id": self._id, "object": "response", "model": self._model, "usage": usage}
-        if reason:
-            details = {"status": "incomplete", "incomplete_details": {"reason": reason}}
-            return [*found, {"type": "response.incomplete", "response": {**response, **details}}]
-        return [*found, {"type": "response.completed", "response": {**response, "status": "completed"}}]
+        text = [] if self._text_index is None else [_done(self._text_index, self._message())]
+        return [*text, *(event for delta in self._reader.finish() for event in self._events(delta))]
+
+    def _events(self, delta: Delta) -> list[Object]:
+        match delta:
+            case TextDelta(text=text):
+                return self._say(text)
+            case CallStarted(index=number, call_id=call_id, name=name):
+                return self._begin(number, call_id, name)
+            case CallArguments(index=number, delta=text):
+                call = self._calls[number]
+                call["item"]["arguments"] += text
+                place = {"output_index": call["output_index"], "item_id": call["item"]["id"]}
+                return [{"type": "response.function_call_arguments.delta", **place, "delta": text}]
+            case CallFinished(index=number):
+                index, item = self._calls[number]["output_index"], self._calls[number]["item"]
+                done = {"output_index": index, "item_id": item["id"], "arguments": item["arguments"]}
+                return [{"type": "response.function_call_arguments.done", **done}, _done(index, item)]
+            case Finished():
+                return [self._end(delta)]
 
     def _say(self, text: str) -> list[Object]:
         found: list[Object] = []
         if self._text_index is None:
-            self._text_index, self._count = self._count, self._count + 1
+            self._text_index = self._next()
             added = {"output_index": self._text_index, "item": {**self._message(), "content": []}}
             found.append({"type": "response.output_item.added", **added})
         self._text += text
@@ -71,61 +71,30 @@ class ChatEvents:
         content = [{"type": "output_text", "text": self._text, "annotations": []}]
         return {"id": f"msg_{self._id}", "type": "message", "role": "assistant", "content": content}
 
-    def _call(self, index: int, call: Object) -> list[Object]:
-        function = call.get("function") or {}
-        found: list[Object] = []
-        if index not in self._calls:
-            if not function.get("name"):
-                return []
-            item = {
-                "id": f"fc_{self._id}_{index}",
-                "type": "function_call",
-                "call_id": call.get("id") or f"call_{index}",
-                "name": function["name"],
-                "arguments": "",
-            }
-            self._calls[index] = {"output_index": self._count, "item": item}
-            found.append(
-                {"type": "response.output_item.added", "output_index": self._count, "item": dict(item)}
-            )
-            self._count += 1
-        kept = self._calls[index]
-        if text := function.get("arguments"):
-            kept["item"]["arguments"] += text
-            place = {"output_index": kept["output_index"], "item_id": kept["item"]["id"]}
-            found.append({"type": "response.function_call_arguments.delta", **place, "delta": text})
-        return found
+    def _begin(self, number: int, call_id: str, name: str) -> list[Object]:
+        item = {"id": f"fc_{self._id}_{number}", "type": "function_call", "call_id": call_id, "name": name}
+        index = self._next()
+        self._calls[number] = {"output_index": index, "item": {**item, "arguments": ""}}
+        added = {"output_index": index, "item": {**item, "arguments": ""}}
+        return [{"type": "response.output_item.added", **added}]
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count - 1
+
+    def _end(self, finished: Finished) -> Object:
+        tokens_in, tokens_out = finished.input_tokens or 0, finished.output_tokens or 0
+        usage = {
+            "input_tokens": tokens_in,
+            "output_tokens": tokens_out,
+            "total_tokens": tokens_in + tokens_out,
+        }
+        response = {"id": self._id, "object": "response", "model": self._model, "usage": usage}
+        if finished.reason == "stop":
+            return {"type": "response.completed", "response": {**response, "status": "completed"}}
+        details = {"status": "incomplete", "incomplete_details": {"reason": finished.reason}}
+        return {"type": "response.incomplete", "response": {**response, **details}}
 
 
 def _done(index: int, item: Object) -> Object:
     return {"type": "response.output_item.done", "output_index": index, "item": item}
-
-
-def chat_function(tool: Object) -> Object:
-    """Return a tool as chat requests name it."""
-    return {name: tool[name] for name in ("name", "description", "parameters") if name in tool}
-
-
-def chat_messages(fields: Object) -> list[Any]:
-    """Return a request's instructions and input as chat messages."""
-    found: list[Object] = []
-    if fields.get("instructions"):
-        found.append({"role": "system", "content": fields["instructions"]})
-    for item in fields.get("input") or []:
-        match item.get("type"):
-            case "function_call":
-                function = {"name": item.get("name"), "arguments": item.get("arguments")}
-                call = {"id": item.get("call_id"), "type": "function", "function": function}
-                if found and "tool_calls" in found[-1]:
-                    found[-1]["tool_calls"].append(call)
-                else:
-                    found.append({"role": "assistant", "content": None, "tool_calls": [call]})
-            case "function_call_output":
-                output = item.get("output")
-                text = output if isinstance(output, str) else json.dumps(output)
-                found.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": text})
-            case "message":
-                parts = item.get("content") or []
-                text = "".join(part.get("text") or "" for part in parts if isinstance(part, dict))
-                found.append({"role": item.get("role"), "content": text})
-    return found

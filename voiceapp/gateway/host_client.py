@@ -11,8 +11,10 @@ import openai
 import websockets
 
 from voiceapp.errors import DecodeError
-from voiceapp.gateway.host_chat import ChatEvents, chat_function, chat_messages
+from voiceapp.gateway.host_chat import ChatEvents
 from voiceapp.text import host_messages as messages
+from voiceapp.text import responses
+from voiceapp.text.chat import chat_body
 from voiceapp.text.host_messages import Answer, Request
 
 Object = dict[str, Any]
@@ -163,22 +165,8 @@ class ModelHost:
                 yield "event", event.to_dict(mode="json")
 
     async def _chat(self, fields: Object) -> AsyncGenerator[tuple[str, Object]]:
-        options: Object = {}
-        if fields.get("tools"):
-            choice = fields.get("toolChoice", "auto")
-            if isinstance(choice, dict):
-                choice = {"type": "function", "function": {"name": choice.get("name")}}
-            options = {
-                "tools": [{"type": "function", "function": chat_function(tool)} for tool in fields["tools"]],
-                "tool_choice": choice,
-                "parallel_tool_calls": bool(fields.get("parallelToolCalls", True)),
-            }
         raw = await self._client.chat.completions.with_raw_response.create(
-            model=fields["model"],
-            messages=chat_messages(fields),
-            stream=True,
-            stream_options={"include_usage": True},
-            **options,
+            model=fields["model"], stream=True, **chat_body(responses.read_request(fields))
         )
         yield "metadata", _kept(raw.headers)
         translator = ChatEvents(str(fields["model"]))

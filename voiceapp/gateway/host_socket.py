@@ -6,8 +6,8 @@ import asyncio
 import logging
 from typing import Any, Final
 
+from voiceapp.asgi_scope import Receive, Send, query_of, refuse_upgrade
 from voiceapp.errors import TextEngineError
-from voiceapp.http_exchange import Receive, Send, query_of, refuse_upgrade
 from voiceapp.records import tokens
 from voiceapp.text import model_host
 from voiceapp.text.host_link import HostLink
@@ -30,7 +30,7 @@ async def model_host_socket(scope: Object, receive: Receive, send: Send) -> None
         return
     holder = await tokens.holder_of(scope)
     if holder is None:
-        body = {"detail": "Give an API token: Authorization: Bearer va_…", "code": "not_authorized"}
+        body = {"detail": tokens.ADVICE, "code": "not_authorized"}
         await refuse_upgrade(scope, send, 401, body, close_code=NOT_AUTHORIZED, reason="not_authorized")
         return
     await send({"type": "websocket.accept"})

@@ -9,10 +9,11 @@ from typing import Any, Final
 import msgspec
 from django.conf import settings
 
+from voiceapp.asgi_scope import Receive, Send
 from voiceapp.errors import VoiceAppError
 from voiceapp.gateway import contract
 from voiceapp.gateway.generate import Generation
-from voiceapp.http_exchange import ClientGone, Exchange, Receive, Send
+from voiceapp.http_exchange import Exchange, serve, stopping
 from voiceapp.records import tokens
 from voiceapp.records.tokens import TokenHolder
 from voiceapp.text import providers, sse, structured
@@ -25,21 +26,13 @@ MAX_BODY_BYTES: Final = 2 * 1024 * 1024
 
 async def generate(scope: Object, receive: Receive, send: Send) -> None:
     """Answer one request to ``/v1/generate`` or ``/v1/generate/stream``."""
-    exchange = Exchange(scope, receive, send)
-    try:
-        await _answer(exchange)
-    except ClientGone:
-        return
-    except VoiceAppError as error:
-        await exchange.refuse(error)
+    await serve(scope, receive, send, _answer)
 
 
 async def _answer(exchange: Exchange) -> None:
-    if exchange.method != "POST":
-        raise VoiceAppError("Use POST.", code="method_not_allowed")
     holder = await tokens.holder_of(exchange.scope)
     if holder is None:
-        raise VoiceAppError("Give an API token: Authorization: Bearer va_…", code="not_authorized")
+        raise VoiceAppError(tokens.ADVICE, code="not_authorized")
     request = contract.read_request(await exchange.read_json(MAX_BODY_BYTES))
     completions = await providers.completions(
         settings.VOICE,
@@ -52,7 +45,7 @@ async def _answer(exchange: Exchange) -> None:
         if request.structured_schema is not None:
             await structured.check_schema(request.structured_schema)
         if exchange.path == STREAM:
-            farewell = contract.failed("server_stopping: The server is being restarted. Ask again soon.")
+            farewell = contract.failed(stopping())
             await exchange.stream(_frames(generation, holder), farewell=sse.encode(contract.frame(farewell)))
             return
         try:
@@ -79,6 +72,4 @@ async def _frames(generation: Generation, holder: TokenHolder) -> AsyncGenerator
 
 async def _charge(generation: Generation, holder: TokenHolder) -> None:
     spent = generation.spent
-    await tokens.charge(
-        holder, provider=generation.provider, tokens_in=spent.tokens_in, tokens_out=spent.tokens_out
-    )
+    await tokens.charge(holder, generation.provider, spent.tokens_in, spent.tokens_out)

@@ -25,7 +25,7 @@ PIECES = 3
 """Short pieces in each round of the steady comparison."""
 SETTLE_S = 1.0
 GROWTH = 1.12
-SETTLE_MOST_S = 60.0
+MAX_SETTLE_S = 60.0
 MAX_SESSIONS = 1500
 """Sessions at the most, so that a run is bounded whatever the machine."""
 
@@ -50,7 +50,7 @@ class Relay:
 
     def settle(self) -> None:
         """Wait until the process has nothing to do any more: recordings are archived after their sessions."""
-        deadline = time.monotonic() + SETTLE_MOST_S
+        deadline = time.monotonic() + MAX_SETTLE_S
         while time.monotonic() < deadline:
             before = self.cpu_s()
             time.sleep(0.5)

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from django.dispatch import receiver
 
-from voiceapp.http_exchange import Receive, refuse_upgrade
-from voiceapp.http_exchange import Send as SendMessage
+from voiceapp.asgi_scope import Receive, refuse_upgrade
+from voiceapp.asgi_scope import Send as SendMessage
 from voiceapp.nnrp.backing import Backing, TokenBacking
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
 from voiceapp.nnrp.layouts import ErrorCode, WireError
@@ -72,7 +72,7 @@ class NnrpApp:
         if holder is None:
             await _refuse(scope, send, 401, UNAUTHORIZED, "not_authorized")
             return
-        if self._stopping or len(self._connections) >= MAX_CONNECTIONS:
+        if self._stopping or self.connections >= MAX_CONNECTIONS:
             await _refuse(scope, send, 503, TOO_MANY, "too_many_connections")
             return
         if self._by_token[holder.token_id] >= MAX_TOKEN_CONNECTIONS:

@@ -18,8 +18,9 @@ from typing import Any, Final
 
 from django.dispatch import receiver
 
+from voiceapp.asgi_scope import Receive, Send
 from voiceapp.errors import LocalProtocolError, VoiceAppError
-from voiceapp.http_exchange import Exchange, Receive, Send, serve
+from voiceapp.http_exchange import Exchange, serve
 from voiceapp.nnrp import profile
 from voiceapp.nnrp.backing import Backing, TokenBacking
 from voiceapp.nnrp.consumer import DRAIN_S
@@ -28,7 +29,7 @@ from voiceapp.nnrp.work import Work
 from voiceapp.protocol import tool_calls
 from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import ToolCallOrder
-from voiceapp.records.tokens import TokenHolder
+from voiceapp.records.tokens import ADVICE, TokenHolder
 from voiceapp.signals import server_stopping
 
 logger = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class EventsApp:
     async def _answer(self, exchange: Exchange) -> None:
         holder = await self._backing.admit(exchange.scope)
         if holder is None:
-            raise VoiceAppError("Give an API token: Authorization: Bearer va_…", code="not_authorized")
+            raise VoiceAppError(ADVICE, code="not_authorized")
         fields = await exchange.read_body(profile.MAX_REQUEST_BYTES, _read)
         try:
             request = profile.read_fields(fields)

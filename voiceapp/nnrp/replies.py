@@ -25,7 +25,7 @@ class Reply:
     """
 
     def __init__(self, scope: str, *, with_usage: bool, with_chunks: bool = False) -> None:
-        self._collector = Collector()
+        self._collector = Collector(with_calls=False)
         self._with_usage = with_usage
         self._with_chunks = with_chunks
         self._assembler = ToolCallAssembler(scope)
@@ -48,7 +48,7 @@ class Reply:
             if choice.delta is not None
             for event in self._texts(choice.delta, chunk)
         ]
-        events += self._tool_calls(self._assembler.feed(chunk))
+        events += self._tool_calls(self._assembler.feed(chunk, read))
         self._collector.feed(chunk)
         return events
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from voiceapp.errors import RemoteProtocolError
 from voiceapp.protocol import chat_chunks
-from voiceapp.protocol.chat_chunks import CallFragment, CallFunction, Delta
+from voiceapp.protocol.chat_chunks import CallFragment, CallFunction, ChatChunk, Delta
 from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import (
     MAX_ARGUMENTS_CHARS,
@@ -72,10 +72,13 @@ class ToolCallAssembler:
             self._texts[choice] = self._next_item()
         return self._texts[choice]
 
-    def feed(self, chunk: Object) -> list[AnyToolCallEvent]:
-        """Take a ``chat.completion.chunk``; raise ``RemoteProtocolError`` where it cannot be read."""
+    def feed(self, chunk: Object, read: ChatChunk | None = None) -> list[AnyToolCallEvent]:
+        """Take a ``chat.completion.chunk``, and what it says where that was read already.
+
+        Raises ``RemoteProtocolError`` where it cannot be read.
+        """
         found: list[AnyToolCallEvent] = []
-        for choice in chat_chunks.read(chunk).choices or []:
+        for choice in (read or chat_chunks.read(chunk)).choices or []:
             number = choice.index or 0
             delta = choice.delta or Delta()
             if delta.content or delta.refusal:

@@ -17,13 +17,15 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from voiceapp.asgi_scope import bearer_token, headers_of, query_of
 from voiceapp.errors import VoiceAppError
-from voiceapp.http_exchange import bearer_token, headers_of, query_of
 from voiceapp.records.entries import MAX_USED
 from voiceapp.records.models import ApiToken, TokenUsage
 from voiceapp.records.threads import with_database
 
 PREFIX: Final = "va_"
+ADVICE: Final = "Give an API token: Authorization: Bearer va_…"
+"""What is told whoever comes without one that counts."""
 FRESH_S: Final = 5.0
 """How long what the database said of a token holds: a token that is switched off lives on for as long."""
 _MAX_KNOWN: Final = 10_000

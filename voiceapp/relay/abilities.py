@@ -6,7 +6,7 @@ played, no answer is due.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 from uuid import UUID, uuid4
 
@@ -14,12 +14,9 @@ import msgspec
 
 from voiceapp.config import AssistantConfig
 from voiceapp.conversation.actions import Action, notice
-from voiceapp.conversation.agreement import Agreement
-from voiceapp.conversation.call_flow import CallFlow
 from voiceapp.conversation.state import Conversation
 from voiceapp.errors import ToolFailed, VoiceAppError
 from voiceapp.protocol import codec
-from voiceapp.protocol.events import Object
 from voiceapp.records import notes, search, store
 from voiceapp.relay.ending import Ending
 from voiceapp.relay.timers import SessionTimers
@@ -123,22 +120,6 @@ class Abilities:
             return []
         told = f"{'; '.join(names)}: the conversation ended first, so nobody will tell you."
         return [notice("timers_dropped", told, "warning")]
-
-
-def become(
-    conversation: Conversation,
-    assistant: AssistantConfig,
-    tools: list[Object],
-    ask_first: Mapping[str, tuple[str, str]],
-) -> None:
-    """Give a conversation another assistant, who has the word; the next connection is configured for it."""
-    conversation.assistant, conversation.tools, conversation.ask_first = assistant, tools, ask_first
-    conversation.agreement = Agreement(assistant, conversation.transcription_model, tools)
-    conversation.calls = CallFlow(
-        conversation.own, assistant.mcp_servers, conversation.approval_ms, ask_first
-    )
-    conversation.items.captions = assistant.transcription is not None
-    conversation.owes_response = True
 
 
 class _Call:

@@ -16,10 +16,10 @@ import msgspec
 from django.conf import settings
 from django.http.request import validate_host
 
+from voiceapp.asgi_scope import Receive, Send
 from voiceapp.config import VoiceConfig
 from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.errors import AudioFormatError, DecodeError, VoiceAppError
-from voiceapp.http_exchange import Receive, Send
 from voiceapp.protocol import codec
 from voiceapp.protocol.events import Object
 from voiceapp.relay.ending import Ending

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -115,10 +115,7 @@ class Handover:
         if message["type"] == "session.released":
             waiting = self._answers.get(message["ask"])
             if waiting is not None and not waiting.done():
-                found = message["found"]
-                timers = [MovingTimer(*timer) for timer in message["timers"]]
-                released = Released(message["seq"], message["frames"], timers)
-                waiting.set_result(released if found else None)
+                waiting.set_result(_read(message["released"]))
         elif message["type"] == "session.release":
             task = asyncio.get_running_loop().create_task(self._release(layer, message))
             self._tasks.add(task)
@@ -129,14 +126,12 @@ class Handover:
         session = await registry.let_go(
             UUID(message["session_id"]), message["user_id"], ending, message["seq"]
         )
-        answer = {
-            "type": "session.released",
-            "ask": message["ask"],
-            "found": session is not None,
-            "seq": session.last_seq if session else 0,
-            "frames": session.microphone.frames if session else 0,
-            "timers": session.abilities.timers.hand_on() if session else [],
-        }
+        released = None
+        if session is not None:
+            timers = session.abilities.timers.hand_on()
+            released = Released(session.last_seq, session.microphone.frames, timers)
+        told = asdict(released) if released else None
+        answer = {"type": "session.released", "ask": message["ask"], "released": told}
         try:
             await layer.group_send(_group(message["reply"]), answer)
         except Exception as error:
@@ -150,6 +145,12 @@ class Handover:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _read(told: dict[str, Any] | None) -> Released | None:
+    if told is None:
+        return None
+    return Released(told["seq"], told["frames"], [MovingTimer(*timer) for timer in told["timers"]])
 
 
 def _group(process: str) -> str:

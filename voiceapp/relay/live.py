@@ -21,7 +21,7 @@ from voiceapp.protocol.events import Event, Object, UnknownEvent
 from voiceapp.records import store
 from voiceapp.records.recording import Recorder, recordings_folder
 from voiceapp.relay import introductions, past
-from voiceapp.relay.abilities import Abilities, become, with_captions_of
+from voiceapp.relay.abilities import Abilities, with_captions_of
 from voiceapp.relay.ending import REPLACED, SLOW, Ending
 from voiceapp.relay.keeper import Keeper
 from voiceapp.relay.legs import Legs
@@ -245,7 +245,7 @@ class LiveSession:
         self.target = self._target_of(assistant)
         self.assistant = with_captions_of(assistant, captions=self.target.captions)
         self._tools = self._tools_of(assistant)
-        become(self.conversation, self.assistant, self._tools.definitions(), self._tools.ask_first())
+        self.conversation.hand_over(self.assistant, self._tools.definitions(), self._tools.ask_first())
         self.perform([introductions.takes_over(self.assistant)])
         self._line.dial_anew(self.target)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from voiceapp.errors import TextEngineError
-from voiceapp.review.transcript import Spoken, as_text
+from voiceapp.review.transcript import Remark, as_text
 from voiceapp.text.asking import Spent, ask_for
 from voiceapp.text.completions import Completions
 
@@ -44,7 +44,7 @@ def read_criteria(text: str) -> list[str]:
     return criteria
 
 
-async def judge(said: Sequence[Spoken], criteria: Sequence[str], completions: Completions) -> Judgement:
+async def judge(said: Sequence[Remark], criteria: Sequence[str], completions: Completions) -> Judgement:
     """Return the evaluator's judgement; raise ``TextEngineError``.
 
     The built-in brain cannot judge (``evaluator_unavailable``), and there must be something to judge

@@ -16,7 +16,7 @@ from voiceapp.records import store
 from voiceapp.records.models import Session
 from voiceapp.records.threads import with_database
 from voiceapp.review.summary import summarise
-from voiceapp.review.transcript import Spoken, said_in
+from voiceapp.review.transcript import Remark, said_in
 from voiceapp.signals import server_stopping, session_ended
 from voiceapp.text import providers
 
@@ -85,7 +85,7 @@ async def write_summary(session_id: UUID) -> bool:
     return bool(title or summary)
 
 
-async def _summarised(said: list[Spoken], thinking: str, user_id: int) -> tuple[str, str]:
+async def _summarised(said: list[Remark], thinking: str, user_id: int) -> tuple[str, str]:
     """Let whoever thought in the session read it: what was said goes to nobody else."""
     brain = EMBEDDED_MODEL
     if thinking != Thinking.MODEL_HOST.value:
@@ -99,7 +99,7 @@ async def _summarised(said: list[Spoken], thinking: str, user_id: int) -> tuple[
         return await summarise(said, await providers.completions(settings.VOICE, model=brain))
 
 
-def _told(session_id: UUID) -> tuple[list[Spoken], str, int] | None:
+def _told(session_id: UUID) -> tuple[list[Remark], str, int] | None:
     """Return what was said, by whom it was thought (a ``Thinking``, or nothing), and whose session it was."""
     session = Session.objects.filter(id=session_id).first()
     if session is None:

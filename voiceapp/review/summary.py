@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from voiceapp.review import extract
-from voiceapp.review.transcript import Spoken, as_text
+from voiceapp.review.transcript import Remark, as_text
 from voiceapp.text.asking import Spent, ask_for
 from voiceapp.text.completions import Completions
 
@@ -32,7 +32,7 @@ _ORDER: Final = (
 )
 
 
-async def summarise(conversation: Sequence[Spoken], completions: Completions) -> tuple[str, str]:
+async def summarise(conversation: Sequence[Remark], completions: Completions) -> tuple[str, str]:
     """Return (title, summary); both empty where the user said nothing.
 
     The built-in brain is no language model: its title and summary are sentences of the user's own. Raises

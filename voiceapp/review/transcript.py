@@ -15,24 +15,24 @@ _NAMES: Final = {"user": "User", "assistant": "Assistant"}
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class Remark:
     """What one side said, as far as the other heard it."""
 
     role: str
     text: str
 
 
-def said_in(session: Session) -> list[Spoken]:
+def said_in(session: Session) -> list[Remark]:
     """Return who said what in a session, in order; blocks."""
     found = [
-        Spoken(line.role, " ".join((line.text if line.heard_text is None else line.heard_text).split()))
+        Remark(line.role, " ".join((line.text if line.heard_text is None else line.heard_text).split()))
         for line in lines(session)
         if line.kind == "message" and line.role in _NAMES
     ]
     return [said for said in found if said.text]
 
 
-def as_text(said: Sequence[Spoken]) -> str:
+def as_text(said: Sequence[Remark]) -> str:
     """Return the conversation, a line for each time that somebody spoke."""
     whole = "\n".join(f"{_NAMES[one.role]}: {one.text}" for one in said)
     if len(whole) <= MAX_CHARS:

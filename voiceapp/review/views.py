@@ -22,7 +22,7 @@ from voiceapp.records import store
 from voiceapp.records.models import Session
 from voiceapp.review import evaluation
 from voiceapp.review.evaluation import Judgement
-from voiceapp.review.transcript import Spoken, said_in
+from voiceapp.review.transcript import Remark, said_in
 from voiceapp.text import providers
 
 TIME_S: Final = 120.0
@@ -48,7 +48,7 @@ def evaluate(request: HttpRequest, session_id: UUID) -> HttpResponse:
     return redirect("admin:records_session_change", session_id)
 
 
-async def _judge(said: list[Spoken], criteria: list[str]) -> Judgement:
+async def _judge(said: list[Remark], criteria: list[str]) -> Judgement:
     try:
         async with asyncio.timeout(TIME_S):
             return await evaluation.judge(said, criteria, await providers.completions(settings.VOICE))

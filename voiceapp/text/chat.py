@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any, Final
 
+from voiceapp.text.call_slots import CallSlots
 from voiceapp.text.completions import Completions
 from voiceapp.text.provider import (
     CallArguments,
@@ -35,7 +36,7 @@ class ChatProvider:
     async def reply(self, request: ReplyRequest) -> AsyncIterator[Delta]:
         """Stream the endpoint's answer; raise ``TextEngineError`` with a stable code where it fails."""
         reader = ChunkReader()
-        chunks = self._completions.stream(self._arguments(request))
+        chunks = self._completions.stream({"model": self._completions.model, **chat_body(request)})
         async with aclosing(chunks):
             async for chunk in chunks:
                 for delta in reader.feed(chunk):
@@ -47,35 +48,30 @@ class ChatProvider:
         """Close the connections."""
         await self._completions.aclose()
 
-    def _arguments(self, request: ReplyRequest) -> dict[str, Any]:
-        arguments: dict[str, Any] = {
-            "model": self._completions.model,
-            "messages": messages(request),
-            "stream_options": {"include_usage": True},
-        }
-        if request.max_tokens is not None:
-            arguments["max_tokens"] = request.max_tokens
-        if request.tools:
-            arguments["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": tool.parameters or {"type": "object", "properties": {}},
-                    },
-                }
-                for tool in request.tools
-            ]
-            if not request.several_calls:
-                arguments["parallel_tool_calls"] = False
-            choice = request.tool_choice
-            arguments["tool_choice"] = (
-                choice
-                if choice in ("auto", "none", "required")
-                else {"type": "function", "function": {"name": choice}}
-            )
-        return arguments
+
+def chat_body(request: ReplyRequest) -> dict[str, Any]:
+    """Return what is asked, as the body of a chat request without its model."""
+    body: dict[str, Any] = {"messages": messages(request), "stream_options": {"include_usage": True}}
+    if request.max_tokens is not None:
+        body["max_tokens"] = request.max_tokens
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.schema,
+                },
+            }
+            for tool in request.tools
+        ]
+        if not request.several_calls:
+            body["parallel_tool_calls"] = False
+        choice = request.tool_choice
+        named = choice not in ("auto", "none", "required")
+        body["tool_choice"] = {"type": "function", "function": {"name": choice}} if named else choice
+    return body
 
 
 def messages(request: ReplyRequest) -> list[dict[str, Any]]:
@@ -104,14 +100,13 @@ def messages(request: ReplyRequest) -> list[dict[str, Any]]:
 class ChunkReader:
     """Chat chunks to deltas, whatever a service leaves out.
 
-    Azure begins with a chunk without choices, its asynchronous filter sends choices without ``delta``, the
-    usage comes in a chunk of its own, and tool calls are told apart by their index alone. Some local servers
-    number every call 0; a new id with a name then is a new call.
+    Azure begins with a chunk without choices, its asynchronous filter sends choices without ``delta``, and
+    the usage comes in a chunk of its own.
     """
 
     def __init__(self) -> None:
-        self._ids: dict[int, str] = {}
-        self._current: dict[int, int] = {}
+        self._slots = CallSlots()
+        self._started: dict[int, None] = {}
         self._reason: str = "stop"
         self._usage: Mapping[str, Any] = {}
 
@@ -134,21 +129,17 @@ class ChunkReader:
             self._reason, "stop"
         )
         finished = Finished(reason, self._usage.get("prompt_tokens"), self._usage.get("completion_tokens"))
-        return [*(CallFinished(index) for index in self._ids), finished]
+        return [*(CallFinished(index) for index in self._started), finished]
 
     def _call(self, call: Mapping[str, Any], position: int) -> list[Delta]:
-        index = call.get("index")
-        index = position if index is None else index
+        number = self._slots.of(call, position)
         function = call.get("function") or {}
-        name, call_id = function.get("name"), call.get("id")
         found: list[Delta] = []
-        ours = self._current.get(index)
-        if ours is None or (name and call_id and call_id != self._ids[ours]):
-            if not name:
+        if number not in self._started:
+            if not function.get("name"):
                 return []
-            ours = index if index not in self._ids else max(self._ids) + 1
-            self._current[index], self._ids[ours] = ours, call_id or f"call_{ours}"
-            found.append(CallStarted(ours, self._ids[ours], name))
+            self._started[number] = None
+            found.append(CallStarted(number, self._slots.ids[number], function["name"]))
         if arguments := function.get("arguments"):
-            found.append(CallArguments(ours, arguments))
+            found.append(CallArguments(number, arguments))
         return found

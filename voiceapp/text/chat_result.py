@@ -7,6 +7,7 @@ from io import StringIO
 from typing import Any, Final
 
 from voiceapp.errors import TextEngineError
+from voiceapp.text.call_slots import CallSlots
 from voiceapp.text.provider import text_tokens, tokens_of
 
 Object = dict[str, Any]
@@ -83,17 +84,21 @@ class Meter:
 
 
 class Collector(Meter):
-    """Makes one ``chat.completion`` of the chunks, whatever a service leaves out."""
+    """Makes one ``chat.completion`` of the chunks, whatever a service leaves out.
 
-    def __init__(self) -> None:
+    ``with_calls`` is off where somebody else puts the tool calls together.
+    """
+
+    def __init__(self, *, with_calls: bool = True) -> None:
         super().__init__()
+        self._with_calls = with_calls
         # Buffers: a list of pieces takes twenty times their text, and adding to a text copies it each time.
         self._said = StringIO()
         self._refusal = StringIO()
         # By index: the call, and its arguments so far.
         self._calls: dict[int, Object] = {}
         self._arguments: dict[int, StringIO] = {}
-        self._current: dict[int, int] = {}
+        self._slots = CallSlots()
 
     @property
     def text(self) -> str:
@@ -104,14 +109,15 @@ class Collector(Meter):
         text = super()._take(delta)
         self._said.write(text)
         self._refusal.write(delta.get("refusal") or "")
-        for position, call in enumerate(delta.get("tool_calls") or []):
+        calls = delta.get("tool_calls") if self._with_calls else None
+        for position, call in enumerate(calls or []):
             self._call(call, position)
         return text
 
     def result(self, calls: list[Object] | None = None) -> Object:
         """Return the whole answer, a ``chat.completion`` object.
 
-        ``calls`` are its tool calls, where somebody else has put them together.
+        ``calls`` are its tool calls where they are not collected here.
         """
         calls = self._tool_calls() if calls is None else calls
         text, refusal = self.text, self._refusal.getvalue()
@@ -139,21 +145,15 @@ class Collector(Meter):
         return [self._calls[index] for index in sorted(self._calls)]
 
     def _call(self, call: Mapping[str, Any], position: int) -> None:
-        index = call.get("index")
-        index = position if index is None else index
+        number = self._slots.of(call, position)
         function = call.get("function") or {}
-        current = self._calls.get(self._current.get(index, -1))
-        call_id = call.get("id")
-        if current is None or (function.get("name") and call_id and current["id"] not in ("", call_id)):
-            # Some local servers number every call 0; a new id with a name then is a new call.
-            ours = index if index not in self._calls else max(self._calls) + 1
-            empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-            self._current[index], self._calls[ours], self._arguments[ours] = ours, empty, StringIO()
-        index = self._current[index]
-        kept = self._calls[index]
-        kept["id"] = kept["id"] or call.get("id") or f"call_{index}"
-        kept["function"]["name"] = kept["function"]["name"] or function.get("name") or ""
-        self._arguments[index].write(function.get("arguments") or "")
+        if number not in self._calls:
+            empty = {"name": "", "arguments": ""}
+            self._calls[number] = {"id": self._slots.ids[number], "type": "function", "function": empty}
+            self._arguments[number] = StringIO()
+        kept = self._calls[number]["function"]
+        kept["name"] = kept["name"] or function.get("name") or ""
+        self._arguments[number].write(function.get("arguments") or "")
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int:

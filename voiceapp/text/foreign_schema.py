@@ -16,7 +16,7 @@ MAX_OPTIONS: Final = 200
 """Values of an ``enum`` that are looked for in a sentence."""
 _MAX_MADE: Final = 10_000
 """Values, and characters of text, that stand in for what was not said; larger ones are not made."""
-_DEEPEST: Final = 16
+_MAX_DEPTH: Final = 16
 _MAX_CHECKED_CHARS: Final = 200
 """Characters of a text, and of the pattern that it is held against."""
 
@@ -63,7 +63,7 @@ class _Making:
 
     def value(self, schema: Any, depth: int) -> Any:
         self._room -= 1
-        if not isinstance(schema, dict) or depth > _DEEPEST:
+        if not isinstance(schema, dict) or depth > _MAX_DEPTH:
             return ""
         if "const" in schema:
             return schema["const"]

@@ -34,23 +34,13 @@ class LocalCompletions:
 
     def __init__(self, source: TextProvider, model: str, provider: str) -> None:
         self._source = source
-        self._model = model
-        self._provider = provider
-
-    @property
-    def provider(self) -> str:
-        """See ``Completions``."""
-        return self._provider
-
-    @property
-    def model(self) -> str:
-        """See ``Completions``."""
-        return self._model
+        self.model = model
+        self.provider = provider
 
     async def stream(self, body: Object) -> AsyncGenerator[Object]:
         """See ``Completions``."""
         asked = chat_request.read(body)
-        chunks = _Chunks(asked, asked.model or self._model)
+        chunks = _Chunks(asked, asked.model or self.model)
         yield chunks.chunk({"role": "assistant", "content": None if asked.structured else ""})
         deltas = self._source.reply(asked.reply)
         try:

@@ -43,7 +43,7 @@ _TENS: Final = {
 }
 _SCALES: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
 _TOKEN: Final = re.compile(r"\d[\d,]*(?:\.\d+)?|[a-z]+|[-+*/x×÷^()%]", re.IGNORECASE)
-_LARGEST_EXPONENT: Final = 64
+_MAX_EXPONENT: Final = 64
 
 
 def number_words(value: int) -> str:
@@ -58,7 +58,7 @@ def number_words(value: int) -> str:
     return f"{number_words(value // 100)} hundred{rest}"
 
 
-_LARGEST: Final = 1e300
+_MAX_NUMBER: Final = 1e300
 """What is said to be larger is taken for this: all that follows can be worked out with it."""
 
 
@@ -74,7 +74,7 @@ def find_numbers(text: str) -> list[Spoken]:
     """Return the numbers in ``text``, in digits or words, with the word that follows each."""
     tokens = _merge(_tokens(text))
     return [
-        Spoken(min(token, _LARGEST), str(tokens[index + 1]).lower() if index + 1 < len(tokens) else "")
+        Spoken(min(token, _MAX_NUMBER), str(tokens[index + 1]).lower() if index + 1 < len(tokens) else "")
         for index, token in enumerate(tokens)
         if isinstance(token, float)
     ]
@@ -135,7 +135,7 @@ def _number_in_words(tokens: list[str], start: int) -> tuple[float, int]:
         elif not (word == "and" and last >= 100 and _continues(tokens, index + 1)):
             break
         index += 1
-    value = float(min(total + group, int(_LARGEST)))
+    value = float(min(total + group, int(_MAX_NUMBER)))
     if index + 1 < len(tokens) and tokens[index].lower() == "point":
         digits = ""
         index += 1
@@ -303,7 +303,7 @@ def _evaluate(tokens: list[str | float]) -> float | None:
 
 def _apply(values: list[float], sign: str) -> None:
     right, left = values.pop(), values.pop()
-    if sign == "^" and abs(right) > _LARGEST_EXPONENT:
+    if sign == "^" and abs(right) > _MAX_EXPONENT:
         raise OverflowError("exponent too large")
     results = {
         "+": lambda: left + right,

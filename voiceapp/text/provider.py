@@ -50,6 +50,11 @@ class Tool:
     description: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The schema as services want it, who take none for a mistake."""
+        return self.parameters or {"type": "object", "properties": {}}
+
 
 @dataclass(frozen=True, slots=True)
 class ReplyRequest:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import httpx2
-import msgspec
 import openai
 from openai.types.chat import ChatCompletionChunk
 
 from voiceapp import entra
+from voiceapp.addresses import service_base
 from voiceapp.config import VoiceConfig
-from voiceapp.errors import ConfigurationError, TextEngineError, UpstreamRefused
+from voiceapp.errors import ConfigurationError, RemoteProtocolError, TextEngineError, UpstreamRefused
+from voiceapp.protocol import chat_chunks
 
 Object = dict[str, Any]
 
@@ -21,6 +22,8 @@ Object = dict[str, Any]
 _NO_KEY: Final = "none"
 _CONNECT_TIMEOUT_S: Final = 10.0
 _TIMEOUT_S: Final = 60.0
+"""How long a service may take to begin its answer, and between two pieces of it."""
+_LATE: Final = "The chat endpoint did not answer in time."
 
 
 def completions(config: VoiceConfig) -> RemoteCompletions:
@@ -38,9 +41,7 @@ def azure_client(config: VoiceConfig) -> openai.AsyncOpenAI:
 
     A key goes as ``api-key``; without one, Microsoft Entra ID gives a fresh token for each request.
     """
-    address = urlsplit(config.azure_endpoint)
-    scheme = {"wss": "https", "ws": "http"}.get(address.scheme, address.scheme)
-    base = f"{scheme}://{address.netloc}{address.path.split('/openai', 1)[0].rstrip('/')}"
+    base = service_base(config.azure_endpoint, websocket=False)
     token = _tokens(config.azure_entra_scope)
     if config.azure_chat_api_version:
         return openai.AsyncAzureOpenAI(
@@ -75,38 +76,31 @@ class RemoteCompletions:
 
     def __init__(self, client: openai.AsyncOpenAI, model: str, provider: str) -> None:
         self._client = client
-        self._model = model
-        self._provider = provider
-
-    @property
-    def provider(self) -> str:
-        """See ``Completions``."""
-        return self._provider
-
-    @property
-    def model(self) -> str:
-        """See ``Completions``."""
-        return self._model
+        self.model = model
+        self.provider = provider
 
     async def stream(self, body: Object) -> AsyncGenerator[Object]:
         """See ``Completions``."""
         # The name that a client gives is this product's; whose tokens are spent is the operator's choice.
-        asked = {**body, "model": self._model, "stream": True}
+        asked = {**body, "model": self.model, "stream": True}
         try:
             # Not by the typed method: the body is the client's own, and to walk through all of its messages
             # would take a millisecond.
-            stream = await self._client.post(
-                "/chat/completions",
-                cast_to=ChatCompletionChunk,
-                body=asked,
-                stream=True,
-                stream_cls=openai.AsyncStream[ChatCompletionChunk],
-            )
+            async with asyncio.timeout(_CONNECT_TIMEOUT_S + _TIMEOUT_S):
+                stream = await self._client.post(
+                    "/chat/completions",
+                    cast_to=ChatCompletionChunk,
+                    body=asked,
+                    stream=True,
+                    stream_cls=openai.AsyncStream[ChatCompletionChunk],
+                )
             async with stream:
-                async for chunk in stream:
+                while (chunk := await _next(stream)) is not None:
                     yield _plain(chunk)
         except openai.APIError as error:
             raise _explain(error) from error
+        except TimeoutError:
+            raise TextEngineError(_LATE, code="text_engine_timeout") from None
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             # The SDK explains what goes wrong before the stream begins, and nothing after.
             code = (
@@ -134,6 +128,15 @@ def client_options() -> dict[str, Any]:
     }
 
 
+async def _next(stream: openai.AsyncStream[ChatCompletionChunk]) -> ChatCompletionChunk | None:
+    """Return the next chunk, ``None`` after the last; comments, which a service may send for ever, are none.
+
+    Raises ``TimeoutError``.
+    """
+    async with asyncio.timeout(_TIMEOUT_S):
+        return await anext(stream, None)
+
+
 def _plain(chunk: ChatCompletionChunk) -> Object:
     """Return the chunk with all that the service sent and nothing that it did not.
 
@@ -143,42 +146,12 @@ def _plain(chunk: ChatCompletionChunk) -> Object:
         chunk.to_dict(mode="json", warnings=False) if isinstance(chunk, ChatCompletionChunk) else None
     )
     try:
-        msgspec.convert(plain, _Chunk)
-    except msgspec.ValidationError:
+        chat_chunks.read(plain)
+    except RemoteProtocolError:
         told = "The chat endpoint sent something that is no part of an answer."
         raise TextEngineError(told, code="text_engine_error") from None
     found: Object = plain
     return found
-
-
-class _Function(msgspec.Struct):
-    name: str | None = None
-    arguments: str | None = None
-
-
-class _Call(msgspec.Struct):
-    index: int | None = None
-    id: str | None = None
-    function: _Function | None = None
-
-
-class _Delta(msgspec.Struct):
-    content: str | None = None
-    refusal: str | None = None
-    tool_calls: list[_Call] | None = None
-
-
-class _Choice(msgspec.Struct):
-    index: int | None = None
-    delta: _Delta | None = None
-    finish_reason: str | None = None
-
-
-class _Chunk(msgspec.Struct):
-    """What is read of a chunk, where it is there at all."""
-
-    choices: list[_Choice] | None = None
-    usage: Object | None = None
 
 
 def _explain(error: openai.APIError) -> TextEngineError:
@@ -186,7 +159,7 @@ def _explain(error: openai.APIError) -> TextEngineError:
     code, message = "text_engine_error", "The chat endpoint failed."
     match error:
         case openai.APITimeoutError():
-            code, message = "text_engine_timeout", "The chat endpoint did not answer in time."
+            code, message = "text_engine_timeout", _LATE
         case openai.APIConnectionError():
             code, message = "text_engine_unreachable", "The chat endpoint cannot be reached."
         case openai.AuthenticationError() | openai.PermissionDeniedError():

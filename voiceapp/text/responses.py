@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from voiceapp.errors import TextEngineError
 from voiceapp.text.provider import (
@@ -17,6 +18,7 @@ from voiceapp.text.provider import (
     Returned,
     Said,
     TextDelta,
+    Tool,
 )
 
 Object = dict[str, Any]
@@ -32,7 +34,7 @@ def request_fields(request: ReplyRequest, model: str, headers: Mapping[str, str]
             "type": "function",
             "name": tool.name,
             "description": tool.description,
-            "parameters": tool.parameters or {"type": "object", "properties": {}},
+            "parameters": tool.schema,
             "strict": False,
         }
         for tool in request.tools
@@ -67,6 +69,39 @@ def _input_item(item: Said | Called | Returned) -> Object:
             return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
         case Returned(call_id=call_id, output=output):
             return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def read_request(fields: Mapping[str, Any]) -> ReplyRequest:
+    """Return what the ``request`` of ``model/request`` asks for; what cannot be read is left out."""
+    choice = fields.get("toolChoice", "auto")
+    return ReplyRequest(
+        _text(fields, "instructions"),
+        tuple(_history_item(item) for item in _objects(fields, "input") if item.get("type") in _ITEMS),
+        tuple(
+            Tool(_text(tool, "name"), _text(tool, "description"), dict(_object(tool, "parameters")))
+            for tool in _objects(fields, "tools")
+        ),
+        _text(choice, "name") if isinstance(choice, dict) else str(choice),
+        several_calls=bool(fields.get("parallelToolCalls", True)),
+        spoken=False,
+    )
+
+
+_ITEMS: Final = frozenset({"message", "function_call", "function_call_output"})
+_ROLES: Final[dict[str, Literal["system", "user", "assistant"]]] = {
+    "system": "system", "developer": "system", "assistant": "assistant",
+}  # fmt: skip
+
+
+def _history_item(item: Mapping[str, Any]) -> Said | Called | Returned:
+    match item["type"]:
+        case "function_call":
+            return Called(_text(item, "call_id"), _text(item, "name"), _text(item, "arguments"))
+        case "function_call_output":
+            output = item.get("output")
+            return Returned(_text(item, "call_id"), output if isinstance(output, str) else json.dumps(output))
+    words = "".join(_text(part, "text") for part in _objects(item, "content"))
+    return Said(_ROLES.get(_text(item, "role"), "user"), words)
 
 
 class EventReader:
@@ -135,8 +170,7 @@ class EventReader:
             return [*self._begin(index, item), *self._complete(index, _text(item, "arguments"))]
         if item.get("type") != "message" or index in self._spoken:
             return []
-        parts = item.get("content")
-        texts = [_text(part, "text") for part in parts or [] if isinstance(part, dict)]
+        texts = [_text(part, "text") for part in _objects(item, "content")]
         return [TextDelta(text) for text in texts if text]
 
     def _completed(self, response: Mapping[str, Any]) -> list[Delta]:
@@ -156,6 +190,11 @@ def _failure(error: Mapping[str, Any]) -> TextEngineError:
 def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _objects(fields: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    value = fields.get(name)
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _object(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from voiceapp.text.tool_matching import Match, fill_arguments, match_tool
 
 # Commas stay: they stand in dates and in "Paris, France" as well.
 _BETWEEN: Final = re.compile(r"\s*(?:,?\s*\b(?:and then|and also|and|then|also)\b|[;.?!])\s*", re.I)
-_MOST: Final = 8
+_MAX_CALLS: Final = 8
 _MAX_PARTS: Final = 16
 
 
@@ -25,7 +25,7 @@ def match_several(text: str, tools: tuple[Tool, ...], today: dt.date) -> list[Ma
             match = _again(found[-1].tool, part, today) if found else None
         if match is not None and not any(_same(match, other) for other in found):
             found.append(match)
-    return found[:_MOST] if len(found) > 1 else []
+    return found[:_MAX_CALLS] if len(found) > 1 else []
 
 
 def _again(tool: Tool, part: str, today: dt.date) -> Match | None:

@@ -38,3 +38,8 @@ def take_token(token: str) -> User | None:
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def first_administrator() -> User | None:
+    """Return the administrator who was made first, if there is one; blocks."""
+    return User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()

@@ -11,6 +11,7 @@ from django.core.management import BaseCommand, CommandError
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.models import ApiToken
 from voiceapp.records.tokens import make_token
+from voiceapp.web.signin import first_administrator
 
 
 class Command(BaseCommand):
@@ -55,7 +56,7 @@ def _user(name: str | None) -> User:
         if found is None:
             raise CommandError(f"There is no active user named {name!r}.")
         return found
-    found = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    found = first_administrator()
     if found is None:
         raise CommandError("There is no administrator yet: run manage.py up once, or name a --user.")
     return found

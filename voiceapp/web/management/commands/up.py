@@ -14,7 +14,7 @@ from django.core.management import BaseCommand, CommandError, call_command
 
 from voiceapp.records.store import repair_unfinished
 from voiceapp.web.server import Server, address_for_people, allow_many_files, listen
-from voiceapp.web.signin import make_token
+from voiceapp.web.signin import first_administrator, make_token
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -69,7 +69,7 @@ def administrator() -> User:
 
     ``admin`` has no password until one is set (``manage.py changepassword admin``).
     """
-    found = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    found = first_administrator()
     if found is not None:
         return found
     admin, _ = User.objects.get_or_create(username="admin")
