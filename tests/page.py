@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -21,6 +20,7 @@ from tests.scripted import Service, service
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records import history, store
 from voiceapp.records.models import ToolCall
+from voiceapp.records.threads import with_database
 from voiceapp.relay.consumer import voice_socket
 
 MS = 48
@@ -135,7 +135,7 @@ async def rows(page: Page) -> list[dict[str, Any]]:
     ready = next(event for event in page.seen if event["type"] == "session.ready")
     session_id = UUID(ready["session_id"])
     await store.writer().flush(session_id)
-    items = await sync_to_async(history.items, thread_sensitive=False)(session_id)
+    items = await with_database(history.items, session_id)
     return [{name: getattr(item, name) for name in item.__struct_fields__} for item in items]
 
 
