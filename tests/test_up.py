@@ -142,15 +142,15 @@ def test_the_data_is_its_owners_only(server: Up, folder: Path) -> None:
 
 def test_starting_again_is_quick_and_stopping_is_orderly(tmp_path: Path) -> None:
     links, seconds = set(), []
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGTERM):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
         with Up(tmp_path) as running:
             links.add(running.link)
             seconds.append(running.seconds)
             assert read_server_file(tmp_path) == running.url
             assert running.stop(number) == (0, "")
         assert read_server_file(tmp_path) is None
-    assert len(links) == 4
-    # The best of three, for a machine that is busy with something else.
+    assert len(links) == 3
+    # The better of two, for a machine that is busy with something else.
     assert min(seconds[1:]) < 5
 
 
