@@ -286,6 +286,25 @@ async def test_a_second_tab_takes_the_session_over(talking: Talk, signed_in: dic
         await other.hang_up()
 
 
+async def test_what_a_page_asks_for_again_does_not_go_to_its_old_socket(
+    talking: Talk, signed_in: dict[str, Any]
+) -> None:
+    async with talking() as (page, upstream):
+        session_id, has = page.seen[-1]["session_id"], page.seq
+        await upstream.begin_answer()
+        await upstream.say("One.", b"\1\0" * 24_000)
+        await page.hear(24_000 * 2)
+        # Its network is another; the server still takes the socket of before for open.
+        other = Page(signed_in)
+        await other.connect(resume={"session_id": session_id, "seq": has})
+        assert (await other.until("session.resumed"))["seq"] == has
+        await upstream.end_answer("One.")
+        await other.until("response.done")
+        assert bytes(other.audio) == b"\1\0" * 24_000
+        page.closed = 4017
+        await other.hang_up()
+
+
 async def test_sessions_per_user_are_limited(talking: Talk, signed_in: dict[str, Any]) -> None:
     async with talking(max_sessions_per_user=1):
         second = Page(signed_in)

@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import soundfile
@@ -19,8 +21,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import SETTINGS
-from voiceapp.records import store
+from voiceapp.records import store, takeover
+from voiceapp.records.archive import archiver, journal_path, journals_ms, recordings_folder
+from voiceapp.records.journal import Journal
 from voiceapp.records.models import Session
 from voiceapp.records.ownership import Ownership
 
@@ -177,3 +182,28 @@ def _connections(connection: Any) -> int:
             return int(cursor.fetchone()[0])
     name = str(connection.settings_dict["NAME"])
     return sum(os.path.realpath(link) == name for link in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_session_that_is_taken_over_while_another_process_starts_goes_on(
+    user: User, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.VOICE = replace(settings.VOICE, data_dir=tmp_path)
+    opened = await store.open_session(user_id=user.pk, assistant_slug=None, upstream="embedded")
+    sessions = Session.objects.filter(id=opened.session_id)
+    await sessions.aupdate(process="gone")
+    (tmp_path / "processes" / "gone").touch()
+    folder = recordings_folder(tmp_path)
+    journal = journal_path(folder, opened.session_id, "user", 5000)
+
+    def taken_meanwhile(folder: Path, session_id: UUID) -> int:
+        """Look at the journals as ever, and see to it that the session is another's by then."""
+        sessions.update(process=takeover.own_name())
+        Journal(journal, AudioFormat.PCM16).close()
+        return journals_ms(folder, session_id)
+
+    monkeypatch.setattr(store, "journals_ms", taken_meanwhile)
+    assert await store.writer().call(store.repair_unfinished) == 0
+    archiver.wait()
+    assert (await sessions.aget()).ended_at is None
+    assert journal.exists(), "it is being written"

@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.cookiejar import CookieJar
 from pathlib import Path
 
@@ -75,6 +76,16 @@ class Up:
         self.process.send_signal(number)
         rest, _ = self.process.communicate(timeout=30)
         return self.process.returncode, rest
+
+
+def test_servers_that_start_at_once_in_an_empty_folder_all_serve(tmp_path: Path) -> None:
+    with ThreadPoolExecutor() as starting:
+        servers = list(starting.map(Up, [tmp_path] * 2))
+    try:
+        assert all(up.link.startswith("http://127.0.0.1:") for up in servers), [up.lines for up in servers]
+    finally:
+        for up in servers:
+            up.stop(signal.SIGKILL)
 
 
 def browser() -> urllib.request.OpenerDirector:
