@@ -365,3 +365,29 @@ async def test_history_is_told_in_words_that_the_dialect_has(
         kind = "output_text" if dialect is Dialect.GA else "text"
         assert told_items[1]["content"] == [{"type": kind, "text": heard}]
         assert told_items[2]["call_id"] == told_items[3]["call_id"]
+
+
+@pytest.mark.parametrize("dialect", [Dialect.GA, Dialect.PREVIEW])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"type": "conversation.item.added", "item": {"id": [], "type": "message"}},
+        {"type": "conversation.item.added", "item": {"id": "a", "type": "message", "content": 5}},
+        {"type": "conversation.item.added", "item": {"id": "a", "type": "message", "content": [None]}},
+        {"type": "conversation.item.added", "item": "a"},
+        {"type": "response.done", "response": {"id": "r", "status": "failed", "status_details": [1]}},
+        {"type": "error", "error": {"code": ["x"], "message": {}}},
+        {"type": "session.updated", "session": {"audio": {"input": {"turn_detection": True}}}},
+    ],
+)
+async def test_an_event_that_cannot_be_read_ends_nothing(
+    talking: Talk, odd: dict[str, Any], dialect: Dialect
+) -> None:
+    async with talking(dialect) as (page, upstream):
+        await upstream.send(odd)
+        started = {"type": "input_audio_buffer.speech_started", "audio_start_ms": 0, "item_id": "item_u1"}
+        await upstream.send(started)
+        await upstream.user_turn("hello")
+        await page.until("conversation.item.input_audio_transcription.completed")
+        assert [row["generated_text"] for row in await rows(page)] == ["hello"]
+        assert upstream.connections == 1

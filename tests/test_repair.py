@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from datetime import timedelta
@@ -23,7 +24,7 @@ from django.utils import timezone
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import SETTINGS
-from voiceapp.records import store, takeover
+from voiceapp.records import ownership, store, takeover
 from voiceapp.records.archive import archiver, journal_path, journals_ms, recordings_folder
 from voiceapp.records.journal import Journal
 from voiceapp.records.models import Session
@@ -150,6 +151,28 @@ def test_a_process_is_alive_while_it_holds_its_lock(tmp_path: Path) -> None:
     there.release()
     assert here.dead() == {name}
     here.release()
+
+
+def test_a_process_that_just_begins_is_not_taken_for_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "processes"
+    begins, looks = Ownership(folder), Ownership(folder)
+    lock = ownership._lock
+    found: list[set[str]] = []
+    looking = threading.Thread(target=lambda: found.append(looks.dead()))
+
+    def lock_late(file: Any, *, wait: bool = False) -> None:
+        if Path(file.name).parent == folder and not looking.ident:
+            looking.start()
+            looking.join(0.2)
+        lock(file, wait=wait)
+
+    monkeypatch.setattr(ownership, "_lock", lock_late)
+    begins.name()
+    looking.join()
+    assert found == [set()]
+    begins.release()
 
 
 @pytest.mark.django_db(transaction=True)
