@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -25,7 +26,9 @@ from tests.browser.product import running_product
 from tests.engine_parts import word_errors
 from tests.servers import free_port
 from voiceapp.config import SETTINGS
+from voiceapp.errors import AudioFormatError
 from voiceapp.web.server import write_server_file
+from voiceapp.web.talk import Talk
 
 ROOT = Path(__file__).resolve().parent.parent
 SPEECH = Path(os.environ.get("SHARED_DIR", ROOT.parent / "shared")) / "audio"
@@ -239,6 +242,14 @@ def test_a_file_without_sound_is_a_sentence(data_dir: Path) -> None:
     assert done.returncode == 1
     assert "cannot be read as sound" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_file_without_sound_is_found_out_before_a_server_is_called(tmp_path: Path) -> None:
+    file = tmp_path / "words.wav"
+    file.write_text("no sound")
+    talk = Talk(print)
+    with pytest.raises(AudioFormatError, match="cannot be read as sound"):
+        asyncio.run(talk.run("http://127.0.0.1:9", "", file=file, texts=[], assistant=None))
 
 
 def test_a_folder_without_a_database_is_a_sentence(tmp_path: Path) -> None:

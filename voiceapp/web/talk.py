@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 import soundfile
-import soxr
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-from voiceapp.audio import g711, pcm
+from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.errors import AudioFormatError, UpstreamError
+from voiceapp.errors import UpstreamError
 from voiceapp.records.inert import inert
+from voiceapp.web.sound_file import Sound, read_sound
 
 FRAME_S = 0.02
 REPORT_S = 0.2
@@ -69,20 +69,6 @@ class _Playing:
     closed: bool = False
 
 
-def read_microphone(path: Path, audio_format: AudioFormat) -> bytes:
-    """Return a sound file (anything soundfile reads) as mono samples in a session's format.
-
-    Raises ``AudioFormatError`` where the file cannot be read.
-    """
-    try:
-        samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
-    except (OSError, soundfile.LibsndfileError) as error:
-        raise AudioFormatError(f"{path} cannot be read as sound: {error}", code="unreadable_file") from error
-    mono = np.ascontiguousarray(samples.mean(axis=1))
-    data = pcm.from_float(soxr.resample(mono, rate, audio_format.rate_hz, quality="HQ"))
-    return data if audio_format is AudioFormat.PCM16 else g711.encode(data, audio_format)
-
-
 class Talk:
     """One conversation. ``say`` is told each line of it as it comes.
 
@@ -114,9 +100,14 @@ class Talk:
     async def run(
         self, url: str, cookie: str, *, file: Path | None, texts: list[str], assistant: str | None
     ) -> None:
-        """Hold the conversation. Raises ``UpstreamError`` where there is none to be had."""
+        """Hold the conversation.
+
+        Raises ``UpstreamError`` where there is none to be had, ``AudioFormatError`` where a file is no sound.
+        """
         start = {"type": "session.start", **({"assistant": assistant} if assistant else {})}
         address = url.rstrip("/")
+        # Before the line is opened: what cannot be read leaves no session that waits for its page.
+        sound = await asyncio.to_thread(read_sound, file) if file else None
         try:
             async with connect(
                 f"{address.replace('http', 'ws', 1)}/ws/voice/",
@@ -129,26 +120,26 @@ class Talk:
                 async with asyncio.TaskGroup() as group:
                     reader = group.create_task(self._read())
                     speaker = group.create_task(self._play())
-                    group.create_task(self._converse(file, texts, reader)).add_done_callback(
+                    group.create_task(self._converse(sound, texts, reader)).add_done_callback(
                         lambda _: speaker.cancel()
                     )
         except* (OSError, InvalidStatus, InvalidHandshake) as errors:
             raise UpstreamError(f"There is no server at {url} ({errors.exceptions[0]}).") from errors
 
-    async def _converse(self, file: Path | None, texts: list[str], reader: asyncio.Task[None]) -> None:
+    async def _converse(self, sound: Sound | None, texts: list[str], reader: asyncio.Task[None]) -> None:
         ready = asyncio.ensure_future(self._ready.wait())
         await asyncio.wait({ready, reader}, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
         if self._ready.is_set():
-            if file is not None:
-                await self._speak(file)
+            if sound is not None:
+                await self._speak(sound)
             for text in texts:
                 await self._type(text)
             await self._send({"type": "session.end"})
         await reader
 
-    async def _speak(self, file: Path) -> None:
-        data = await asyncio.to_thread(read_microphone, file, self.input)
+    async def _speak(self, sound: Sound) -> None:
+        data = await asyncio.to_thread(sound.encoded, self.input)
         size = int(self.input.bytes_per_ms * FRAME_S * 1000)
         silence = self.input.silence * (size // self.input.sample_bytes)
         self._began_at = time.monotonic()
