@@ -292,7 +292,9 @@ async def connect(url: str, token: str) -> AsyncIterator[NnrpClient]:
             open_timeout=CONNECT_S,
         )
     except websockets.InvalidStatus as error:
-        raise UpstreamRefused(f"The server refused with status {error.response.status_code}.") from None
+        status = error.response.status_code
+        told = "refused the token" if status == 401 else f"refused with status {status}"
+        raise UpstreamRefused(f"The server {told}.") from None
     except TimeoutError:
         raise UpstreamTimeout("The server cannot be reached in time.") from None
     except (OSError, websockets.InvalidHandshake, websockets.InvalidURI) as error:
