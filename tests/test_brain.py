@@ -297,6 +297,11 @@ def test_a_required_or_named_tool_is_called_whatever_was_said() -> None:
         ("get_weather", '{"data": {"result": "It rains."}}', "It rains."),
         ("get_weather", '{"error": "no such city"}', "I am sorry, that did not work: no such city."),
         ("get_weather", '{"error": {"code": "x", "message": "No."}}', "I am sorry, that did not work: No."),
+        (
+            "delete_note",
+            '{"error": {"code": "not_approved", "message": "The user did not allow this call."}}',
+            "I did not do that, as you did not allow it.",
+        ),
         ("get_temperature", "-3.5", "The temperature is minus 3.5."),
         ("calculate", "100", "That is 100."),
         ("calculate", "0.3333333333333333333333333333", "That is about 0.3333."),

@@ -74,6 +74,9 @@ def tell_results(results: list[Returned], request: ReplyRequest) -> str:
 def _tell(tool: str, value: Any) -> str:
     if isinstance(value, dict) and "error" in value:
         error = value["error"]
+        if isinstance(error, dict) and error.get("code") == "not_approved":
+            # Its message is about the user, to whom this is said.
+            return "I did not do that, as you did not allow it."
         reason = error.get("message", error) if isinstance(error, dict) else error
         return f"I am sorry, that did not work: {_plain(reason).rstrip('.')}."
     value = _unwrapped(value)
