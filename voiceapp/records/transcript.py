@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,7 +91,17 @@ def _text_of(kind: str, raw: Any) -> str:
         return "allowed" if raw.get("approve") else "not allowed"
     if kind == "mcp_list_tools":
         return f"{raw.get('server_label', '')}: {', '.join(str(name) for name in raw.get('tools') or ())}"
-    return _plain(raw.get("output", "")) if kind == "function_call_output" else ""
+    return _told(_plain(raw.get("output", ""))) if kind == "function_call_output" else ""
+
+
+def _told(output: str) -> str:
+    """Return a function's output; of the failures that models are told as JSON, the sentence."""
+    # Whatever a program brought may be here, of any depth and kind.
+    with suppress(ValueError, RecursionError, TypeError, KeyError):
+        message = json.loads(output)["error"]["message"]
+        if isinstance(message, str):
+            return f"failed: {message}"
+    return output
 
 
 def _plain(value: Any) -> str:
