@@ -182,11 +182,11 @@ def test_a_session_is_shown_in_order_with_what_was_heard(page: Client, user: Use
 def test_what_a_tool_failed_of_is_shown_as_a_sentence(
     page: Client, user: User, output: str, shown: str
 ) -> None:
-    item = ItemRecord(
-        item_id="output", previous_item_id=None, type="function_call_output", raw={"output": output}
-    )
-    (line,) = page.get(f"/sessions/{kept(user, item)}/").context["items"]
-    assert line.text == shown
+    kinds: list[dict[str, Any]] = [{"raw": {"output": output}}, {"raw": {}, "generated_text": output}]
+    for fields in kinds:
+        item = ItemRecord(item_id="output", previous_item_id=None, type="function_call_output", **fields)
+        (line,) = page.get(f"/sessions/{kept(user, item)}/").context["items"]
+        assert line.text == shown
 
 
 def test_a_live_sessions_transcript_is_still_due(page: Client, user: User) -> None:

@@ -52,7 +52,8 @@ def _is_operators(item: Item) -> bool:
 
 
 def _line(item: Item, over: bool) -> Line:
-    text = inert(item.generated_text or _text_of(item.type, item.raw))
+    text = item.generated_text or _text_of(item.type, item.raw)
+    text = inert(_told(text) if item.type == "function_call_output" else text)
     heard = None if item.heard_text is None else inert(item.heard_text)
     # A transcript that is still due when the session is over never comes.
     failed = item.transcript_status == "failed" or (over and item.transcript_status == "pending")
@@ -91,7 +92,7 @@ def _text_of(kind: str, raw: Any) -> str:
         return "allowed" if raw.get("approve") else "not allowed"
     if kind == "mcp_list_tools":
         return f"{raw.get('server_label', '')}: {', '.join(str(name) for name in raw.get('tools') or ())}"
-    return _told(_plain(raw.get("output", ""))) if kind == "function_call_output" else ""
+    return _plain(raw.get("output", "")) if kind == "function_call_output" else ""
 
 
 def _told(output: str) -> str:
