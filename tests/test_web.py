@@ -172,6 +172,30 @@ def test_a_session_is_shown_in_order_with_what_was_heard(page: Client, user: Use
     assert b"own words" not in response.content
 
 
+@pytest.mark.parametrize(
+    ("output", "shown"),
+    [
+        (
+            '{"error": {"code": "not_found", "message": "There is no such note."}}',
+            "failed: There is no such note.",
+        ),
+        ('{"error": {"code": 7}}', '{"error": {"code": 7}}'),
+        ('{"error": "no"}', '{"error": "no"}'),
+        ('["error"]', '["error"]'),
+        ("[" * 5_000, "[" * 5_000),
+        ("7", "7"),
+    ],
+)
+def test_what_a_tool_failed_of_is_shown_as_a_sentence(
+    page: Client, user: User, output: str, shown: str
+) -> None:
+    kinds: list[dict[str, Any]] = [{"raw": {"output": output}}, {"raw": {}, "generated_text": output}]
+    for fields in kinds:
+        item = ItemRecord(item_id="output", previous_item_id=None, type="function_call_output", **fields)
+        (line,) = page.get(f"/sessions/{kept(user, item)}/").context["items"]
+        assert line.text == shown
+
+
 def test_a_live_sessions_transcript_is_still_due(page: Client, user: User) -> None:
     session_id = kept(user, said("a", "user", "", transcript_status="pending"), ended=False)
     (line,) = page.get(f"/sessions/{session_id}/").context["items"]

@@ -193,6 +193,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.rounds < 2 or options.streams < 1:
+        parser.error("--rounds must be at least 2, for there to be a spread, and --streams at least 1.")
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe()
     service = spawn.Process(target=run_chat_service, args=(theirs,), daemon=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +52,8 @@ def _is_operators(item: Item) -> bool:
 
 
 def _line(item: Item, over: bool) -> Line:
-    text = inert(item.generated_text or _text_of(item.type, item.raw))
+    text = item.generated_text or _text_of(item.type, item.raw)
+    text = inert(_told(text) if item.type == "function_call_output" else text)
     heard = None if item.heard_text is None else inert(item.heard_text)
     # A transcript that is still due when the session is over never comes.
     failed = item.transcript_status == "failed" or (over and item.transcript_status == "pending")
@@ -91,6 +93,16 @@ def _text_of(kind: str, raw: Any) -> str:
     if kind == "mcp_list_tools":
         return f"{raw.get('server_label', '')}: {', '.join(str(name) for name in raw.get('tools') or ())}"
     return _plain(raw.get("output", "")) if kind == "function_call_output" else ""
+
+
+def _told(output: str) -> str:
+    """Return a function's output; of the failures that models are told as JSON, the sentence."""
+    # Whatever a program brought may be here, of any depth and kind.
+    with suppress(ValueError, RecursionError, TypeError, KeyError):
+        message = json.loads(output)["error"]["message"]
+        if isinstance(message, str):
+            return f"failed: {message}"
+    return output
 
 
 def _plain(value: Any) -> str:

@@ -102,7 +102,7 @@ class Talk:
     ) -> None:
         """Hold the conversation.
 
-        Raises ``UpstreamError`` where there is none to be had, ``AudioFormatError`` where the file is no sound.
+        Raises ``UpstreamError`` where there is none to be had, ``AudioFormatError`` where a file is no sound.
         """
         start = {"type": "session.start", **({"assistant": assistant} if assistant else {})}
         address = url.rstrip("/")
