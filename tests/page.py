@@ -79,6 +79,10 @@ class Page(PageMessages):
             await self.until("close")
 
 
+def seen(page: Page, *kinds: str) -> list[dict[str, Any]]:
+    return [event for event in page.seen if event["type"] in kinds]
+
+
 async def scope_of(username: str) -> dict[str, Any]:
     """Sign a new user in; return what a page of theirs sends with its socket."""
     client = AsyncClient()

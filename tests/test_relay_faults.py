@@ -15,7 +15,7 @@ from openai.types.beta.realtime import ConversationItemCreateEvent as BetaItemCr
 from openai.types.realtime import ConversationItemCreateEvent as ItemCreate
 
 from tests.contracts import Realtime
-from tests.page import FORTY, MS, Page, Talk, answer, call, rows
+from tests.page import FORTY, MS, Page, Talk, answer, call, rows, seen
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.conversation import items as items_module
@@ -26,10 +26,6 @@ from voiceapp.records.models import Assistant, Response, Session
 pytestmark = pytest.mark.django_db(transaction=True)
 
 STARTS_SPEAKING = {"type": "input_audio_buffer.speech_started", "audio_start_ms": 1, "item_id": "u"}
-
-
-def seen(page: Page, *kinds: str) -> list[dict[str, Any]]:
-    return [event for event in page.seen if event["type"] in kinds]
 
 
 async def settled(page: Page) -> None:

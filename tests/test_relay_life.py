@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
 
-from tests.page import Page, Talk, answer, rows
+from tests.page import Page, Talk, answer, rows, seen
 from tests.scripted import Service
-from tests.test_relay_faults import seen
 from voiceapp.entra import use_credential
 from voiceapp.records.models import Assistant, Session
 from voiceapp.relay.registry import registry
