@@ -22,11 +22,13 @@ from voiceapp.text.remote import RemoteCompletions, client_options
 class ChatServer:
     """``script`` is what is sent after the request's head; ``requests`` are the bodies received.
 
-    ``comments`` follow without end until the client leaves.
+    ``then`` are the scripts of the requests after the first. ``comments`` follow without end until the
+    client leaves.
     """
 
     status: str = "200 OK"
     script: list[bytes] = field(default_factory=list)
+    then: list[list[bytes]] = field(default_factory=list)
     headers: str = "content-type: text/event-stream"
     hold: asyncio.Event | None = None
     comments: bool = False
@@ -56,7 +58,8 @@ class ChatServer:
         self.keys.append(fields.get("authorization", ""))
         self.requests.append(json.loads(await reader.readexactly(int(fields["content-length"]))))
         writer.write(f"HTTP/1.1 {self.status}\r\n{self.headers}\r\nconnection: close\r\n\r\n".encode())
-        for part in self.script:
+        later = self.then[: len(self.requests) - 1]
+        for part in later[-1] if later else self.script:
             writer.write(part)
             await writer.drain()
         while self.comments and not reader.at_eof():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Iterator
@@ -18,10 +19,15 @@ WAIT_S = 30
 
 
 class ToolServer(uvicorn.Server):
-    """Serves a few tools; ``entered`` says that ``wait`` runs, which it does until ``release`` is set."""
+    """Serves a few tools; ``entered`` says that ``wait`` runs, which it does until ``release`` is set.
+
+    While ``open`` is not set nothing is answered at all.
+    """
 
     def __init__(self, *, token: str = "", redirect_to: str = "") -> None:
         self.entered, self.release = threading.Event(), threading.Event()
+        self.open = threading.Event()
+        self.open.set()
         self.requests: list[dict[str, str]] = []
         self._token, self._redirect_to = token, redirect_to
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -73,6 +79,8 @@ class ToolServer(uvicorn.Server):
             return
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         self.requests.append(headers)
+        while not self.open.is_set():
+            await asyncio.sleep(0.01)
         status, more = 0, []
         if self._redirect_to:
             status, more = 307, [(b"location", self._redirect_to.encode())]

@@ -163,3 +163,40 @@ async def calls_made(session: dict[str, Any]) -> list[tuple[str, str]]:
     await store.writer().flush(UUID(session["session_id"]))
     kept = ToolCall.objects.filter(session_id=session["session_id"]).order_by("call_id")
     return [(row.call_id, row.status) async for row in kept]
+
+
+async def used(upstream: Service, name: str, number: int = 1, /, **arguments: Any) -> str:
+    """Let the model call a tool in a response of its own; return the tool's output."""
+    response = {"id": f"resp_c{number}", "output": []}
+    await upstream.send({"type": "response.created", "response": response})
+    await call(upstream, number, json.dumps(arguments), name=name)
+    while True:
+        item = (await upstream.expect("conversation.item.create"))["item"]
+        if item["type"] == "function_call_output":
+            break
+    echo = {"id": f"fo_{number}", **item}
+    await upstream.send(
+        {"type": "conversation.item.added", "previous_item_id": f"fc_{number}", "item": echo},
+        {"type": "conversation.item.done", "previous_item_id": f"fc_{number}", "item": echo},
+        {"type": "response.done", "response": {**response, "status": "completed"}},
+    )
+    return str(item["output"])
+
+
+async def heard(page: Page, upstream: Service, words: str, number: int) -> None:
+    """Answer, and let the page hear all of it."""
+    await upstream.expect("response.create")
+    before = len(page.audio)
+    await upstream.begin_answer(f"resp_{number}", f"item_a{number}")
+    await upstream.say(words, b"\0\0" * 2400, f"resp_{number}", f"item_a{number}")
+    await upstream.end_answer(words, f"resp_{number}", f"item_a{number}")
+    await page.hear(before + 4800)
+    report = {"type": "playback.report", "item_id": f"item_a{number}", "played_ms": 100, "final": True}
+    await page.send(report)
+
+
+async def news(upstream: Service) -> str:
+    """Return the next text that the model is told beside the conversation."""
+    while (item := (await upstream.expect("conversation.item.create"))["item"]).get("role") != "system":
+        pass
+    return str(item["content"][0]["text"])

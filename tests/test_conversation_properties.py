@@ -20,16 +20,16 @@ from hypothesis import strategies as st
 
 from tests import contracts
 from tests.engine_parts import Client, counting_ids, quiet
+from tests.engine_steps import ReplySteps
 from voiceapp.config import AssistantConfig
 from voiceapp.conversation.actions import CallTool, CutAudio, SaveItem, SendAudio, SendBrowser, SendUpstream
 from voiceapp.conversation.state import Conversation
-from voiceapp.engine.actions import Failed, Opened, Spoken, StartReply, Transcribe
-from voiceapp.engine.items import TimedWord
+from voiceapp.engine.actions import StartReply, Transcribe
 from voiceapp.errors import RemoteProtocolError
 from voiceapp.protocol import codec, tool_calls
 from voiceapp.protocol.dialects import Dialect, Half, from_ga, to_ga
 from voiceapp.protocol.tool_calls import ToolCallOrder
-from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Finished, TextDelta
+from voiceapp.text.provider import Finished
 
 AUDIO = base64.b64encode(quiet(400)).decode()
 TOOL = {"type": "function", "name": "clock", "description": "Tell the time.",
@@ -67,8 +67,10 @@ def calls_contract() -> contracts.ToolCalls:
     return contracts.ToolCalls()
 
 
-class World:
+class World(ReplySteps):
     """A page and its relay, an engine, and the two wires between them."""
+
+    tool = "clock"
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -95,7 +97,7 @@ class World:
     def connect(self) -> None:
         """Open a connection to the service, as the relay does at first and after a loss."""
         self.engine = Client(new_id=self.new_id)
-        self.sent, self.clock_ms, self.calls = 0, 0, 0
+        self.sent, self.clock_ms = 0, 0
         self.active: str | None = None
         self.alive: set[str] = set()
         self.outputs = []
@@ -285,39 +287,8 @@ class World:
             item_id = wanted[pick % len(wanted)].item_id
             self.engine.take(self.engine.session.transcript_failed(item_id, "model_unavailable", "No."))
 
-    def do_opened(self, pick: int) -> None:
-        self.bring(pick, Opened(), spoken=True)
-
-    def do_text(self, pick: int) -> None:
-        self.bring(pick, TextDelta("some text "), spoken=False)
-
-    def do_audio(self, pick: int) -> None:
-        self.bring(pick, Spoken(quiet(250), (TimedWord("word ", 0, 250),)), spoken=True)
-
-    def do_call(self, pick: int) -> None:
-        self.calls += 1
-        for fact in (
-            CallStarted(self.calls, "c", "clock"),
-            CallArguments(self.calls, "{}"),
-            CallFinished(self.calls),
-        ):
-            self.bring(pick, fact)
-
-    def do_finish(self, pick: int) -> None:
-        self.bring(pick, Finished())
-
-    def do_fail(self, pick: int) -> None:
-        self.bring(pick, Failed("server_error", "No."))
-
-    def bring(self, pick: int, fact: Any, *, spoken: bool | None = None) -> None:
-        alive = [reply for reply in self.pending(StartReply) if reply.response_id in self.alive]
-        replies = [reply for reply in alive if spoken is None or (reply.speaking is not None) == spoken]
-        if replies:
-            response_id = replies[pick % len(replies)].response_id
-            self.engine.take(self.engine.session.reply_brought(response_id, fact))
-
-    def pending(self, kind: type[Any]) -> list[Any]:
-        return [action for action in self.engine.actions if isinstance(action, kind)]
+    def replies(self) -> list[StartReply]:
+        return [reply for reply in super().replies() if reply.response_id in self.alive]
 
     # -- the law ---
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from tests import contracts
 from tests.engine_parts import Client, quiet
-from voiceapp.engine.actions import Failed, Opened, Spoken, StartReply, Transcribe
-from voiceapp.engine.items import TimedWord
+from tests.engine_steps import ReplySteps
+from voiceapp.engine.actions import Transcribe
 from voiceapp.engine.transcripts import Segment
 from voiceapp.protocol.dialects import Dialect, Half, from_ga
-from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Finished, TextDelta
 
 AUDIO = base64.b64encode(quiet(400)).decode()
 
@@ -31,13 +30,12 @@ STEPS = st.sampled_from(
 )  # fmt: skip
 
 
-class World:
+class World(ReplySteps):
     """Drives a client through steps and checks every event against what went before."""
 
     def __init__(self) -> None:
-        self.client = Client()
+        self.engine = Client()
         self.clock_ms = 0
-        self.calls = 0
         self.active: dict[str, bool] = {}
         self.open_items: set[str] = set()
         self.known_items: list[str] = []
@@ -52,142 +50,105 @@ class World:
     # -- the user and the application ---
 
     def do_append(self, pick: int) -> None:
-        self.client.send("input_audio_buffer.append", audio=AUDIO)
+        self.engine.send("input_audio_buffer.append", audio=AUDIO)
         self.clock_ms += 400
 
     def do_commit(self, pick: int) -> None:
-        self.client.send("input_audio_buffer.commit")
+        self.engine.send("input_audio_buffer.commit")
 
     def do_clear(self, pick: int) -> None:
-        self.client.send("input_audio_buffer.clear")
+        self.engine.send("input_audio_buffer.clear")
 
     def do_speak(self, pick: int) -> None:
-        session = self.client.session
-        self.client.take(session.speech_started(max(0, self.clock_ms - 300), self.clock_ms))
+        session = self.engine.session
+        self.engine.take(session.speech_started(max(0, self.clock_ms - 300), self.clock_ms))
 
     def do_stop(self, pick: int) -> None:
-        self.client.take(self.client.session.speech_stopped(self.clock_ms))
+        self.engine.take(self.engine.session.speech_stopped(self.clock_ms))
 
     def do_words(self, pick: int) -> None:
         if wanted := self.pending(Transcribe):
             item_id = wanted[pick % len(wanted)].item_id
-            self.client.take(self.client.session.transcript_delta(item_id, "what"))
+            self.engine.take(self.engine.session.transcript_delta(item_id, "what"))
             segments = [Segment("what is", 0, 200), Segment("this", 220, 300)]
-            self.client.take(self.client.session.transcript_final(item_id, "what is this", segments))
+            self.engine.take(self.engine.session.transcript_final(item_id, "what is this", segments))
 
     def do_no_words(self, pick: int) -> None:
         if wanted := self.pending(Transcribe):
             item_id = wanted[pick % len(wanted)].item_id
-            self.client.take(self.client.session.transcript_failed(item_id, "model_unavailable", "No."))
+            self.engine.take(self.engine.session.transcript_failed(item_id, "model_unavailable", "No."))
 
     def do_say(self, pick: int) -> None:
-        self.client.say("hello")
+        self.engine.say("hello")
 
     def do_create(self, pick: int) -> None:
-        self.client.send("response.create")
+        self.engine.send("response.create")
 
     def do_create_text(self, pick: int) -> None:
-        self.client.send("response.create", response={"output_modalities": ["text"], "max_output_tokens": 9})
+        self.engine.send("response.create", response={"output_modalities": ["text"], "max_output_tokens": 9})
 
     def do_aside(self, pick: int) -> None:
-        self.client.send("response.create", response={"conversation": "none", "input": []})
+        self.engine.send("response.create", response={"conversation": "none", "input": []})
 
     def do_aside_heard(self, pick: int) -> None:
         part = {"type": "input_audio", "audio": AUDIO}
         item = {"type": "message", "role": "user", "content": [part]}
-        self.client.send("response.create", response={"conversation": "none", "input": [item]})
+        self.engine.send("response.create", response={"conversation": "none", "input": [item]})
 
     def do_key(self, pick: int) -> None:
-        self.client.take(self.client.session.key_pressed("5", pick))
+        self.engine.take(self.engine.session.key_pressed("5", pick))
 
     def do_become(self, pick: int) -> None:
-        self.client.send("session.update", session={"type": "transcription"})
+        self.engine.send("session.update", session={"type": "transcription"})
 
     def do_cancel(self, pick: int) -> None:
-        self.client.send("response.cancel")
+        self.engine.send("response.cancel")
 
     def do_cancel_other(self, pick: int) -> None:
-        self.client.send("response.cancel", response_id=f"resp_{pick}")
+        self.engine.send("response.cancel", response_id=f"resp_{pick}")
 
     def do_output(self, pick: int) -> None:
         call_id = self.call_ids[pick % len(self.call_ids)] if self.call_ids else "call_unknown"
         item = {"type": "function_call_output", "call_id": call_id, "output": "1"}
-        self.client.send("conversation.item.create", item=item)
+        self.engine.send("conversation.item.create", item=item)
 
     def do_truncate(self, pick: int) -> None:
-        self.client.send(
+        self.engine.send(
             "conversation.item.truncate", item_id=self.item(pick), content_index=0, audio_end_ms=pick
         )
 
     def do_truncate_far(self, pick: int) -> None:
-        self.client.send(
+        self.engine.send(
             "conversation.item.truncate", item_id=self.item(pick), content_index=0, audio_end_ms=10**7
         )
 
     def do_delete(self, pick: int) -> None:
-        self.client.send("conversation.item.delete", item_id=self.item(pick))
+        self.engine.send("conversation.item.delete", item_id=self.item(pick))
 
     def do_retrieve(self, pick: int) -> None:
-        self.client.send("conversation.item.retrieve", item_id=self.item(pick))
+        self.engine.send("conversation.item.retrieve", item_id=self.item(pick))
 
     def do_duplicate(self, pick: int) -> None:
         item = {"id": self.item(pick), "type": "message", "role": "system", "content": []}
-        self.client.send("conversation.item.create", item=item)
+        self.engine.send("conversation.item.create", item=item)
 
     def do_push_to_talk(self, pick: int) -> None:
-        self.client.update(audio={"input": {"turn_detection": None}})
+        self.engine.update(audio={"input": {"turn_detection": None}})
 
     def do_hands_free(self, pick: int) -> None:
         detection = {"type": "server_vad", "interrupt_response": bool(pick % 2), "idle_timeout_ms": 5000}
-        self.client.update(audio={"input": {"turn_detection": detection, "transcription": {}}})
+        self.engine.update(audio={"input": {"turn_detection": detection, "transcription": {}}})
 
     def do_voice(self, pick: int) -> None:
-        self.client.update(audio={"output": {"voice": "ash" if pick % 2 else "alloy"}})
+        self.engine.update(audio={"output": {"voice": "ash" if pick % 2 else "alloy"}})
 
     def do_idle(self, pick: int) -> None:
-        self.client.take(self.client.session.idle())
+        self.engine.take(self.engine.session.idle())
 
     def do_nonsense(self, pick: int) -> None:
-        self.client.send("session.update", session={"type": "realtime", "audio": {"input": {"x": pick}}})
+        self.engine.send("session.update", session={"type": "realtime", "audio": {"input": {"x": pick}}})
 
-    # -- the workers ---
-
-    def do_opened(self, pick: int) -> None:
-        self.bring(pick, Opened(), spoken=True)
-
-    def do_text(self, pick: int) -> None:
-        self.bring(pick, TextDelta("some text "), spoken=False)
-
-    def do_audio(self, pick: int) -> None:
-        self.bring(pick, Spoken(quiet(250), (TimedWord("word ", 0, 250),)), spoken=True)
-
-    def do_call(self, pick: int) -> None:
-        self.calls += 1
-        for fact in (
-            CallStarted(self.calls, "c", "f"),
-            CallArguments(self.calls, "{}"),
-            CallFinished(self.calls),
-        ):
-            self.bring(pick, fact)
-
-    def do_finish(self, pick: int) -> None:
-        self.bring(pick, Finished())
-
-    def do_fail(self, pick: int) -> None:
-        self.bring(pick, Failed("server_error", "No."))
-
-    def bring(self, pick: int, fact: Any, *, spoken: bool | None = None) -> None:
-        replies = [
-            action
-            for action in self.pending(StartReply)
-            if spoken is None or (action.speaking is not None) == spoken
-        ]
-        if replies:
-            response_id = replies[pick % len(replies)].response_id
-            self.client.take(self.client.session.reply_brought(response_id, fact))
-
-    def pending(self, kind: type[Any]) -> list[Any]:
-        return [action for action in self.client.actions if isinstance(action, kind)]
+    # -- what is known ---
 
     def item(self, pick: int) -> str:
         return self.known_items[pick % len(self.known_items)] if self.known_items else "nothing"
@@ -195,10 +156,10 @@ class World:
     # -- the law ---
 
     def check(self) -> None:
-        for event in self.client.events[self.seen :]:
+        for event in self.engine.events[self.seen :]:
             self.obey(event)
             validate(event)
-        self.seen = len(self.client.events)
+        self.seen = len(self.engine.events)
         writing = [name for name, writes in self.active.items() if writes]
         assert len(writing) <= 1
 

@@ -49,7 +49,9 @@ PATH = events_http.PATH
 async def client_of(url: str, token: str = TOKEN) -> AsyncIterator[httpx.AsyncClient]:
     base = url.replace("ws://", "http://").removesuffix("/nnrp")
     headers = {"authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(base_url=base, headers=headers, timeout=20, trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=base, headers=headers, timeout=20, trust_env=False, verify=False
+    ) as client:
         yield client
 
 

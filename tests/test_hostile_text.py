@@ -58,6 +58,13 @@ async def test_a_schema_with_odd_values_is_read_as_any(gateway: httpx.AsyncClien
 
 
 @pytest.mark.django_db(transaction=True)
+async def test_a_name_that_is_no_text_is_refused(gateway: httpx.AsyncClient) -> None:
+    body = json.dumps({"messages": [*HELLO, {"role": "user", "content": "", "\ud800": 1}]})
+    answer = await gateway.post("/v1/generate", content=body)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", ["/v1/generate", CHAT])
 async def test_a_body_that_never_comes_is_not_waited_for(
     site: str, token: str, path: str, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from django.core import checks
 
 from tests.mcp_server import ToolServer, tool_server
 from tests.page import Page, Talk, calls_made
+from tests.page import call as function_call
 from tests.scripted import Service
 from voiceapp.config import Thinking
 from voiceapp.errors import InvalidArguments, ToolFailed
@@ -209,6 +211,30 @@ async def test_the_tools_are_there_after_the_service_was_lost(talking: Talk, cle
         await page.until("notice", code="upstream_reconnecting")
         await page.until("session.updated")
         assert "shop_order_status" in await tools_told(upstream)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_tools_that_come_late_are_not_given_to_who_has_taken_over(
+    talking: Talk, clerk: dict[str, str], shop: ToolServer
+) -> None:
+    await Assistant.objects.filter(slug="clerk").aupdate(tools=["hand_over"])
+    await Assistant.objects.acreate(slug="grace", name="Grace", tools=["calculate"])
+    shop.open.clear()
+    try:
+        async with talking(Dialect.PREVIEW, start=clerk, private_addresses=True) as (page, upstream):
+            await upstream.send({"type": "response.created", "response": {"id": "resp_1", "output": []}})
+            await function_call(upstream, 1, '{"name": "grace"}', name="hand_over")
+            assert "Grace" in await output_of(upstream)
+            done = {"id": "resp_1", "status": "completed"}
+            await upstream.send({"type": "response.done", "response": done})
+            await page.until("session.assistant")
+            await page.until("session.updated")
+            shop.open.set()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1):
+                    await tools_told(upstream)
+    finally:
+        shop.open.set()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -17,7 +17,7 @@ import soundfile
 
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.records import recording
+from voiceapp.records import archive, recording
 from voiceapp.records.archive import archiver, journal_path, make_archive
 from voiceapp.records.journal import Journal, JournalReader
 from voiceapp.records.recording import Recorder, repair
@@ -295,6 +295,26 @@ def test_an_archive_is_never_made_anew_from_half_of_its_journals(tmp_path: Path)
     samples, _ = soundfile.read(path)
     assert np.abs(samples[:, 0]).max() > 0.1
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_journal_may_be_archived_while_it_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_id = uuid4()
+    journal = Journal(journal_path(tmp_path, session_id, "user"), PCM16)
+    journal.write(0, tone(1000))
+    journal.close()
+
+    class Measured(JournalReader):
+        """Another process makes the archive once this one is done with the file."""
+
+        def close(self) -> None:
+            super().close()
+            monkeypatch.undo()
+            make_archive(tmp_path, session_id, 0)
+
+    monkeypatch.setattr(archive, "JournalReader", Measured)
+    assert archive.journals_ms(tmp_path, session_id) == 0
 
 
 def test_files_that_are_no_journals_are_left_alone(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -368,47 +367,27 @@ async def test_history_is_told_in_words_that_the_dialect_has(
         assert told_items[2]["call_id"] == told_items[3]["call_id"]
 
 
-# -- session life and addresses -------------------------------------------------------------------------
-
-
-async def test_a_session_that_the_service_let_expire_goes_on(talking: Talk) -> None:
-    async with talking() as (page, upstream):
-        await upstream.user_turn("remember me")
-        await page.until("conversation.item.input_audio_transcription.completed")
-        expired = {"code": "session_expired", "message": "Your session hit the maximum duration."}
-        await upstream.send({"type": "error", "error": expired})
-        await upstream.close(1001)
-        await page.until("notice", code="upstream_reconnecting")
-        restored = await upstream.expect("conversation.item.create")
-        assert restored["item"]["content"] == [{"type": "input_text", "text": "remember me"}]
-        await page.until("session.updated")
-        await upstream.user_turn("still me", "item_u2")
-        await page.until("conversation.item.input_audio_transcription.completed", item_id="item_u2")
-        assert upstream.connections == 2
-        assert not seen(page, "error", "session.ended")
-        assert [row["generated_text"] for row in await rows(page)] == ["remember me", "still me"]
-
-
+@pytest.mark.parametrize("dialect", [Dialect.GA, Dialect.PREVIEW])
 @pytest.mark.parametrize(
-    ("version", "hint"),
-    [("", "needs AZURE_OPENAI_API_VERSION"), ("2025-04-01-preview", "leave AZURE_OPENAI_API_VERSION empty")],
+    "odd",
+    [
+        {"type": "conversation.item.added", "item": {"id": [], "type": "message"}},
+        {"type": "conversation.item.added", "item": {"id": "a", "type": "message", "content": 5}},
+        {"type": "conversation.item.added", "item": {"id": "a", "type": "message", "content": [None]}},
+        {"type": "conversation.item.added", "item": "a"},
+        {"type": "response.done", "response": {"id": "r", "status": "failed", "status_details": [1]}},
+        {"type": "error", "error": {"code": ["x"], "message": {}}},
+        {"type": "session.updated", "session": {"audio": {"input": {"turn_detection": True}}}},
+    ],
 )
-async def test_the_page_is_told_which_address_would_be_right(
-    talking: Talk, settings: Any, signed_in: dict[str, Any], version: str, hint: str
+async def test_an_event_that_cannot_be_read_ends_nothing(
+    talking: Talk, odd: dict[str, Any], dialect: Dialect
 ) -> None:
-    """Spelt as a portal gives it: with ``http``, a path and a slash at its end."""
-    async with talking() as (_, upstream):
-        upstream.refuse = 404
-        endpoint = f"{upstream.url.replace('ws://', 'http://')}/openai/v1/"
-        settings.VOICE = replace(settings.VOICE, azure_endpoint=endpoint, azure_api_version=version)
-        other = Page(signed_in)
-        await other.connect()
-        ended = await other.until("session.ended")
-        assert ended["code"] == "upstream_not_found"
-        assert hint in ended["message"]
-        path = upstream.requests[-1].path
-        assert path == (
-            f"/openai/realtime?api-version={version}&deployment=dep" if version
-            else "/openai/v1/realtime?model=dep"
-        )  # fmt: skip
-        await other.until("close")
+    async with talking(dialect) as (page, upstream):
+        await upstream.send(odd)
+        started = {"type": "input_audio_buffer.speech_started", "audio_start_ms": 0, "item_id": "item_u1"}
+        await upstream.send(started)
+        await upstream.user_turn("hello")
+        await page.until("conversation.item.input_audio_transcription.completed")
+        assert [row["generated_text"] for row in await rows(page)] == ["hello"]
+        assert upstream.connections == 1

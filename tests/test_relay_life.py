@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from itertools import islice
-from pathlib import Path
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
 
-from tests.page import Page, Talk, answer, call_service, rows, scope_of
-from tests.scripted import Service, service
+from tests.page import Page, Talk, answer, rows
+from tests.scripted import Service
+from tests.test_relay_faults import seen
 from voiceapp.entra import use_credential
-from voiceapp.protocol.dialects import Dialect
-from voiceapp.records import store
 from voiceapp.records.models import Assistant, Session
 from voiceapp.relay.registry import registry
 
@@ -284,53 +282,23 @@ async def test_a_second_tab_takes_the_session_over(talking: Talk, signed_in: dic
         await other.hang_up()
 
 
-async def test_sessions_per_user_are_limited(talking: Talk, signed_in: dict[str, Any]) -> None:
-    async with talking(max_sessions_per_user=1):
-        second = Page(signed_in)
-        await second.connect()
-        assert (await second.until("close"))["code"] == 4009
-
-
-async def test_pages_that_begin_at_the_same_moment_share_the_limit(
-    settings: Any, signed_in: dict[str, Any], tmp_path: Path
+async def test_what_a_page_asks_for_again_does_not_go_to_its_old_socket(
+    talking: Talk, signed_in: dict[str, Any]
 ) -> None:
-    async with service(Dialect.GA) as upstream:
-        call_service(settings, upstream, tmp_path, max_sessions_per_user=2)
-        pages = [Page(signed_in) for _ in range(5)]
-        await asyncio.gather(*(page.connect() for page in pages))
-        reading = [asyncio.create_task(page.until("close")) for page in pages]
-        for refused in islice(asyncio.as_completed(reading), 3):
-            assert (await refused)["code"] == 4009
-        # Nobody was let in and then sent away: every session that was opened goes on.
-        await store.writer().call(lambda: None)
-        assert await Session.objects.filter(ended_at=None).acount() == await Session.objects.acount() == 2
-        for page in reading:
-            page.cancel()
-
-
-async def test_a_session_that_cannot_begin_is_not_left_open(
-    settings: Any, signed_in: dict[str, Any], tmp_path: Path
-) -> None:
-    async with service(Dialect.GA) as upstream:
-        call_service(settings, upstream, tmp_path)
-        await Assistant.objects.acreate(slug="thinker", name="Thinker", thinking="embedded")
-        page = Page(signed_in)
-        # A server on a Unix socket: its own engine has no address.
-        page.socket.scope["server"] = ("/run/voiceapp.sock", None)
-        await page.connect(assistant="thinker")
-        assert (await page.until("notice"))["code"] == "configuration_error"
-        await page.until("close")
-        kept = await Session.objects.aget()
-        await store.writer().flush(kept.id)
-        await kept.arefresh_from_db()
-        assert (kept.end_reason, kept.expected) == ("never_begun", False)
-
-
-async def test_somebody_elses_session_is_not_found(talking: Talk) -> None:
-    async with talking() as (page, _):
-        other = Page(await scope_of("eve"))
-        await other.connect(resume={"session_id": page.seen[-1]["session_id"], "seq": 0})
-        assert (await other.until("close"))["code"] == 4004
+    async with talking() as (page, upstream):
+        session_id, has = page.seen[-1]["session_id"], page.seq
+        await upstream.begin_answer()
+        await upstream.say("One.", b"\1\0" * 24_000)
+        await page.hear(24_000 * 2)
+        # Its network is another; the server still takes the socket of before for open.
+        other = Page(signed_in)
+        await other.connect(resume={"session_id": session_id, "seq": has})
+        assert (await other.until("session.resumed"))["seq"] == has
+        await upstream.end_answer("One.")
+        await other.until("response.done")
+        assert bytes(other.audio) == b"\1\0" * 24_000
+        page.closed = 4017
+        await other.hang_up()
 
 
 async def test_a_page_that_stops_reading_is_let_go_at_two_megabytes(talking: Talk) -> None:
@@ -342,3 +310,46 @@ async def test_a_page_that_stops_reading_is_let_go_at_two_megabytes(talking: Tal
             while page.closed is None:
                 await page.next()
         assert page.closed == 4014
+
+
+async def test_a_session_that_the_service_let_expire_goes_on(talking: Talk) -> None:
+    async with talking() as (page, upstream):
+        await upstream.user_turn("remember me")
+        await page.until("conversation.item.input_audio_transcription.completed")
+        expired = {"code": "session_expired", "message": "Your session hit the maximum duration."}
+        await upstream.send({"type": "error", "error": expired})
+        await upstream.close(1001)
+        await page.until("notice", code="upstream_reconnecting")
+        restored = await upstream.expect("conversation.item.create")
+        assert restored["item"]["content"] == [{"type": "input_text", "text": "remember me"}]
+        await page.until("session.updated")
+        await upstream.user_turn("still me", "item_u2")
+        await page.until("conversation.item.input_audio_transcription.completed", item_id="item_u2")
+        assert upstream.connections == 2
+        assert not seen(page, "error", "session.ended")
+        assert [row["generated_text"] for row in await rows(page)] == ["remember me", "still me"]
+
+
+@pytest.mark.parametrize(
+    ("version", "hint"),
+    [("", "needs AZURE_OPENAI_API_VERSION"), ("2025-04-01-preview", "leave AZURE_OPENAI_API_VERSION empty")],
+)
+async def test_the_page_is_told_which_address_would_be_right(
+    talking: Talk, settings: Any, signed_in: dict[str, Any], version: str, hint: str
+) -> None:
+    """Spelt as a portal gives it: with ``http``, a path and a slash at its end."""
+    async with talking() as (_, upstream):
+        upstream.refuse = 404
+        endpoint = f"{upstream.url.replace('ws://', 'http://')}/openai/v1/"
+        settings.VOICE = replace(settings.VOICE, azure_endpoint=endpoint, azure_api_version=version)
+        other = Page(signed_in)
+        await other.connect()
+        ended = await other.until("session.ended")
+        assert ended["code"] == "upstream_not_found"
+        assert hint in ended["message"]
+        path = upstream.requests[-1].path
+        assert path == (
+            f"/openai/realtime?api-version={version}&deployment=dep" if version
+            else "/openai/v1/realtime?model=dep"
+        )  # fmt: skip
+        await other.until("close")

@@ -8,10 +8,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import soundfile
@@ -19,8 +22,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import SETTINGS
-from voiceapp.records import store
+from voiceapp.records import ownership, store, takeover
+from voiceapp.records.archive import archiver, journal_path, journals_ms, recordings_folder
+from voiceapp.records.journal import Journal
 from voiceapp.records.models import Session
 from voiceapp.records.ownership import Ownership
 
@@ -147,6 +153,28 @@ def test_a_process_is_alive_while_it_holds_its_lock(tmp_path: Path) -> None:
     here.release()
 
 
+def test_a_process_that_just_begins_is_not_taken_for_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "processes"
+    begins, looks = Ownership(folder), Ownership(folder)
+    lock = ownership._lock
+    found: list[set[str]] = []
+    looking = threading.Thread(target=lambda: found.append(looks.dead()))
+
+    def lock_late(file: Any, *, wait: bool = False) -> None:
+        if Path(file.name).parent == folder and not looking.ident:
+            looking.start()
+            looking.join(0.2)
+        lock(file, wait=wait)
+
+    monkeypatch.setattr(ownership, "_lock", lock_late)
+    begins.name()
+    looking.join()
+    assert found == [set()]
+    begins.release()
+
+
 @pytest.mark.django_db(transaction=True)
 async def test_300_sessions_leave_no_connection_behind(user: User) -> None:
     from django.db import connection
@@ -177,3 +205,28 @@ def _connections(connection: Any) -> int:
             return int(cursor.fetchone()[0])
     name = str(connection.settings_dict["NAME"])
     return sum(os.path.realpath(link) == name for link in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_session_that_is_taken_over_while_another_process_starts_goes_on(
+    user: User, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.VOICE = replace(settings.VOICE, data_dir=tmp_path)
+    opened = await store.open_session(user_id=user.pk, assistant_slug=None, upstream="embedded")
+    sessions = Session.objects.filter(id=opened.session_id)
+    await sessions.aupdate(process="gone")
+    (tmp_path / "processes" / "gone").touch()
+    folder = recordings_folder(tmp_path)
+    journal = journal_path(folder, opened.session_id, "user", 5000)
+
+    def taken_meanwhile(folder: Path, session_id: UUID) -> int:
+        """Look at the journals as ever, and see to it that the session is another's by then."""
+        sessions.update(process=takeover.own_name())
+        Journal(journal, AudioFormat.PCM16).close()
+        return journals_ms(folder, session_id)
+
+    monkeypatch.setattr(store, "journals_ms", taken_meanwhile)
+    assert await store.writer().call(store.repair_unfinished) == 0
+    archiver.wait()
+    assert (await sessions.aget()).ended_at is None
+    assert journal.exists(), "it is being written"

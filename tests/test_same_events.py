@@ -71,11 +71,11 @@ async def through_the_engine(page: Page, settings: Any, folder: Any) -> list[tup
 
 
 async def speak(page: Page) -> None:
-    """Say the recording in real time, and then nothing."""
+    """Say the recording in half its time, and then nothing."""
     sound = recording("hello") + quiet(3000)
     for at in range(0, len(sound), FRAME_BYTES):
         await page.socket.send_to(bytes_data=sound[at : at + FRAME_BYTES])
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
 
 
 async def test_the_page_cannot_tell_the_services_apart(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -83,6 +85,18 @@ async def test_what_was_let_go_may_be_taken_for_a_while(
     ended = timezone.now() - timedelta(seconds=ago_s)
     session_id = await begun(user, ended_at=ended, end_reason=reason, expected=expected)
     assert await refused(session_id, user, "") is not free
+
+
+async def test_what_is_taken_for_a_page_that_has_left_may_be_taken_again(user: User) -> None:
+    session_id = await begun(user)
+    busy = threading.Event()
+    store.writer().post(busy.wait)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.02):
+            await takeover.take(session_id, user.pk, OTHER)
+    busy.set()
+    assert await takeover.owner_of(session_id, user.pk) == ("", True)
+    assert not await refused(session_id, user, "")
 
 
 async def test_a_process_that_lost_a_session_neither_ends_it_nor_thinks_it_its_own(user: User) -> None:

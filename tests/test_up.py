@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.cookiejar import CookieJar
 from pathlib import Path
 
@@ -77,6 +78,16 @@ class Up:
         return self.process.returncode, rest
 
 
+def test_servers_that_start_at_once_in_an_empty_folder_all_serve(tmp_path: Path) -> None:
+    with ThreadPoolExecutor() as starting:
+        servers = list(starting.map(Up, [tmp_path] * 2))
+    try:
+        assert all(up.link.startswith("http://127.0.0.1:") for up in servers), [up.lines for up in servers]
+    finally:
+        for up in servers:
+            up.stop(signal.SIGKILL)
+
+
 def browser() -> urllib.request.OpenerDirector:
     return urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
 
@@ -131,15 +142,15 @@ def test_the_data_is_its_owners_only(server: Up, folder: Path) -> None:
 
 def test_starting_again_is_quick_and_stopping_is_orderly(tmp_path: Path) -> None:
     links, seconds = set(), []
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGTERM):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
         with Up(tmp_path) as running:
             links.add(running.link)
             seconds.append(running.seconds)
             assert read_server_file(tmp_path) == running.url
             assert running.stop(number) == (0, "")
         assert read_server_file(tmp_path) is None
-    assert len(links) == 4
-    # The best of three, for a machine that is busy with something else.
+    assert len(links) == 3
+    # The better of two, for a machine that is busy with something else.
     assert min(seconds[1:]) < 5
 
 

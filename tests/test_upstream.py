@@ -6,7 +6,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.utils import accept_key
 
 from tests.scripted import service
 from voiceapp.config import UpstreamKind, VoiceConfig
@@ -137,6 +138,7 @@ async def test_a_service_that_refuses_after_the_upgrade(code: str, expected: str
         ((), "upstream_refused"),
         (("not json",), "upstream_protocol"),
         (('{"type":"hello"}',), "upstream_protocol"),
+        (('{"type":"error","error":"no"}',), "upstream_bad_request"),
     ],
 )
 async def test_a_service_that_is_none(messages: tuple[str, ...], expected: str) -> None:
@@ -147,6 +149,70 @@ async def test_a_service_that_is_none(messages: tuple[str, ...], expected: str) 
 async def test_a_service_that_says_nothing_is_not_awaited_for_ever() -> None:
     async with says() as url:
         assert (await refused(url, timeout_s=0.2)).code == "upstream_timeout"
+
+
+class Slow:
+    """A service that answers the upgrade once ``answer`` is set, and never closes by itself."""
+
+    def __init__(self) -> None:
+        self.asked, self.answer, self.gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        key = next(line for line in await read_head(reader) if line.lower().startswith("sec-websocket-key"))
+        self.asked.set()
+        left = asyncio.create_task(reader.read(1))
+        answer = asyncio.create_task(self.answer.wait())
+        await asyncio.wait({left, answer}, return_when=asyncio.FIRST_COMPLETED)
+        answer.cancel()
+        accept = accept_key(key.partition(":")[2].strip())
+        created = b'{"type":"session.created","session":{}}'
+        with suppress(OSError):
+            writer.write(
+                b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                + f"Sec-WebSocket-Accept: {accept}\r\n\r\n".encode()
+                + bytes((0x81, len(created)))
+                + created
+            )
+            while await left:
+                left = asyncio.create_task(reader.read(1))
+        self.gone.set()
+        writer.close()
+
+
+async def read_head(reader: asyncio.StreamReader) -> list[str]:
+    return (await reader.readuntil(b"\r\n\r\n")).decode().splitlines()
+
+
+@asynccontextmanager
+async def slow() -> AsyncIterator[tuple[Slow, Target]]:
+    service = Slow()
+    async with await asyncio.start_server(service.serve, "127.0.0.1", 0) as server:
+        url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield service, Target(UpstreamKind.AZURE_GA, url, "key")
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_a_call_that_is_given_up_leaves_no_line_open(*, answers: bool) -> None:
+    async with slow() as (service, target), asyncio.timeout(5):
+        calling = asyncio.create_task(open_upstream(target, 0.5))
+        await service.asked.wait()
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        if answers:
+            service.answer.set()
+        # A service bills the line for as long as it is there.
+        await service.gone.wait()
+
+
+async def test_a_line_whose_closing_is_not_waited_for_is_closed_all_the_same() -> None:
+    async with slow() as (service, target), asyncio.timeout(5):
+        service.answer.set()
+        upstream, _ = await open_upstream(target, 5.0)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await upstream.aclose()
+        await service.gone.wait()
 
 
 async def test_a_name_that_does_not_exist() -> None:

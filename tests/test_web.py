@@ -16,9 +16,16 @@ from django.test import AsyncClient, Client
 from django.utils import timezone
 
 from voiceapp.records import store
-from voiceapp.records.archive import archive_path, journal_path, recordings_folder
+from voiceapp.records.archive import (
+    archive_path,
+    journal_path,
+    journals_ms,
+    make_archive,
+    recordings_folder,
+)
 from voiceapp.records.models import Assistant, Item, Session
 from voiceapp.records.store import ItemRecord
+from voiceapp.web import audio
 from voiceapp.web.models import SignInLink
 from voiceapp.web.signin import make_token, take_token
 
@@ -382,8 +389,13 @@ async def test_who_may_hear_a_recording(async_client: AsyncClient, recording: tu
         assert (await fetched(async_client, session_id))[0].status_code == status
 
 
+def journals_that_are_archived_now(folder: Path, session_id: UUID) -> int:
+    make_archive(folder, session_id, 0)
+    return journals_ms(folder, session_id)
+
+
 async def test_a_recording_that_is_not_ready(
-    async_client: AsyncClient, user: User, recording: tuple[UUID, bytes]
+    async_client: AsyncClient, user: User, recording: tuple[UUID, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session_id, _ = recording
     folder = recordings_folder(settings.VOICE.data_dir)
@@ -398,6 +410,8 @@ async def test_a_recording_that_is_not_ready(
     journal.close()
     response, _ = await fetched(async_client, session_id)
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
+    monkeypatch.setattr(audio, "journals_ms", journals_that_are_archived_now)
+    assert (await fetched(async_client, session_id))[0].status_code == 200
     await Session.objects.aupdate(recording="../secret_key")
     assert (await fetched(async_client, session_id))[0].status_code == 404
 

@@ -267,3 +267,10 @@ test('what the service never told of its limits is unknown, not nothing', () => 
   const used = run([{ type: 'rate_limits.updated', rate_limits: [{ name: 'requests', remaining: 0 }] }], told);
   assert.deepEqual([leftOf(used.limits.requests), leftOf(used.limits.tokens)], ['0', '39,120 of 40,000']);
 });
+
+test('parts of an item that cannot be read are passed over', () => {
+  const parts = [null, 5, { text: 'no type' }, { type: 7 }, { type: 'output_text', text: 'Hello.' }];
+  const state = live(item('a1', 'assistant', null, parts));
+  assert.equal(state.captions.a1.text, 'Hello.');
+  assert.equal(state.captions.a1.spoken, false);
+});

@@ -82,8 +82,8 @@ class Agreement:
         self.input_format = session_config.echoed_format(sides.get("input"), self.input_format)
         self.output_format = session_config.echoed_format(sides.get("output"), self.output_format)
         heard = sides.get("input")
-        if isinstance(heard, dict) and "turn_detection" in heard:
-            self.turn_detection = heard["turn_detection"]
+        if isinstance(heard, dict) and isinstance(turns := heard.get("turn_detection", ""), dict | None):
+            self.turn_detection = turns
         self.ready = True
         return FormatsAgreed(self.input_format, self.output_format)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.conf import settings
 
 from voiceapp.asgi_scope import Receive, Send, can_refuse_by_http, headers_of, query_of, refuse_upgrade
+from voiceapp.asgi_turns import in_turns
 from voiceapp.config import Thinking
 from voiceapp.engine import credentials, models, thinking
 from voiceapp.engine.connection import Connection
@@ -51,6 +52,7 @@ class _Wish:
 
 async def realtime_socket(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     """Serve one WebSocket of a Realtime client."""
+    receive = in_turns(receive)
     await receive()
     headers, query = headers_of(scope), query_of(scope)
     # Only what a log line can hold: the id comes from outside.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from voiceapp.config import Thinking, VoiceConfig
 from voiceapp.errors import TextEngineError
 from voiceapp.text import providers
+from voiceapp.text.checked_calls import CheckedCalls
 from voiceapp.text.provider import Delta, ReplyRequest, TextProvider
 
 
@@ -42,10 +43,13 @@ async def provider(config: VoiceConfig, thinker: Thinker | None = None) -> TextP
     """Return the provider that a session asks for, or the one that the settings name."""
     thinker = thinker or Thinker()
     if thinker.kind is Thinking.MODEL_HOST:
-        return providers.host_provider(config, thinker.user_id, thinker.thread_id)
+        return CheckedCalls(providers.host_provider(config, thinker.user_id, thinker.thread_id))
     if thinker.kind is Thinking.CHAT and not config.has_chat:
         return _NoChat()
-    return (await providers.text_engine(config, embedded=thinker.kind is Thinking.EMBEDDED)).provider
+    embedded = thinker.kind is Thinking.EMBEDDED or not config.has_chat
+    found = (await providers.text_engine(config, embedded=embedded)).provider
+    # The brain writes nothing that does not fit.
+    return found if embedded else CheckedCalls(found)
 
 
 async def aclose() -> None:

@@ -74,7 +74,7 @@ def read_request(body: Object) -> GenerateRequest:
     """Return a body as a request; raise ``TextEngineError`` (``invalid_request``) with what is wrong."""
     try:
         request = msgspec.convert(body, GenerateRequest)
-    except (msgspec.ValidationError, RecursionError) as error:
+    except (msgspec.ValidationError, UnicodeError, RecursionError) as error:
         message = f"The request does not fit the contract: {error}"
         raise TextEngineError(message, code="invalid_request") from None
     schema = request.structured_schema

@@ -7,6 +7,7 @@ import logging
 from typing import Any, Final
 
 from voiceapp.asgi_scope import Receive, Send, query_of, refuse_upgrade
+from voiceapp.asgi_turns import in_turns
 from voiceapp.errors import TextEngineError
 from voiceapp.records import tokens
 from voiceapp.text import model_host
@@ -26,6 +27,7 @@ WRITE_S: Final = 30.0
 
 async def model_host_socket(scope: Object, receive: Receive, send: Send) -> None:
     """Serve one host, for as long as its socket lasts."""
+    receive = in_turns(receive)
     if (await receive())["type"] != "websocket.connect":
         return
     holder = await tokens.holder_of(scope)
@@ -79,8 +81,6 @@ async def _read(receive: Receive, link: HostLink) -> tuple[int, str]:
         message = await receive()
         if message["type"] == "websocket.disconnect":
             return 0, ""
-        # What has arrived already is received without waiting: a host that floods would hold up everybody.
-        await asyncio.sleep(0)
         text = message.get("text")
         if text is None:
             # The protocol has no binary messages; one more that nobody can decode.

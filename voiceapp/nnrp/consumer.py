@@ -17,6 +17,7 @@ from django.dispatch import receiver
 
 from voiceapp.asgi_scope import Receive, refuse_upgrade
 from voiceapp.asgi_scope import Send as SendMessage
+from voiceapp.asgi_turns import in_turns
 from voiceapp.nnrp.backing import Backing, TokenBacking
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
 from voiceapp.nnrp.layouts import ErrorCode, WireError
@@ -66,6 +67,7 @@ class NnrpApp:
 
     async def __call__(self, scope: Message, receive: Receive, send: SendMessage) -> None:
         """Serve one WebSocket."""
+        receive = in_turns(receive)
         if (await receive())["type"] != "websocket.connect":
             return
         holder = await self._backing.admit(scope)

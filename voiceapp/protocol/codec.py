@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -88,6 +88,24 @@ def nested_too_deep(fields: Object, max_depth: int, max_containers: float = math
     return True
 
 
+_SCALAR: Final = (str, int, float)
+_INSIDE: Final[dict[str, dict[str, type | tuple[type, ...]]]] = {
+    "item": {
+        **dict.fromkeys(
+            ("id", "type", "role", "status", "call_id", "name", "arguments", "server_label"), str
+        ),
+        "content": list,
+    },
+    "response": {
+        **dict.fromkeys(("id", "status", "conversation_id"), str),
+        **dict.fromkeys(("status_details", "usage", "metadata"), dict),
+        "output": list,
+    },
+    "error": dict.fromkeys(("type", "code", "message", "param", "event_id"), _SCALAR),
+}
+"""What is read of those parts of a service's events that are kept as they are; a list holds objects."""
+
+
 def decode_server(data: str | bytes) -> Event | UnknownEvent:
     """Decode what a service sent (GA names and shapes)."""
     if isinstance(data, str):
@@ -105,7 +123,23 @@ def decode_server(data: str | bytes) -> Event | UnknownEvent:
 
 def server_event(fields: Object) -> Event | UnknownEvent:
     """Turn a JSON object into a server event."""
-    return _event(fields, SERVER_EVENTS)
+    event = _event(fields, SERVER_EVENTS)
+    for holder, kinds in _INSIDE.items():
+        if isinstance(inner := getattr(event, holder, None), dict):
+            _check_inside(holder, inner, kinds)
+    return event
+
+
+def _check_inside(holder: str, inner: Object, kinds: Mapping[str, type | tuple[type, ...]]) -> None:
+    """Raise ``DecodeError`` where a part of an event that is kept as it is cannot be read."""
+    for name, kind in kinds.items():
+        value = inner.get(name)
+        if value is None:
+            continue
+        odd = not isinstance(value, kind)
+        if odd or (kind is list and not all(isinstance(one, dict) for one in value)):
+            param = f"{holder}.{name}"
+            raise DecodeError(f"Invalid type for '{param}'.", code="invalid_type", param=param)
 
 
 def client_event(fields: Object) -> Event | UnknownEvent:

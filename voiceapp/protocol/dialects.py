@@ -173,8 +173,9 @@ def _with_item_done(kind: str, event: Object) -> list[Object]:
         "item": event.get("item"),
     }
     if kind == "conversation.item.created":
-        item = event.get("item") or {}
-        return [event] if item.get("status") == "in_progress" else [event, done]
+        item = event.get("item")
+        begun = isinstance(item, dict) and item.get("status") == "in_progress"
+        return [event] if begun else [event, done]
     if kind == "response.output_item.done":
         return [done, event]
     return [event]

@@ -124,10 +124,12 @@ def journals_ms(folder: Path, session_id: UUID) -> int:
 def _length_ms(journal: Path) -> int:
     try:
         reader = JournalReader(journal)
+        reader.close()
+        # It may become part of the archive at any moment.
+        size_bytes = journal.stat().st_size
     except (FileNotFoundError, AudioFormatError):
         return 0
-    reader.close()
-    return round(reader.format.duration_ms(max(0, journal.stat().st_size - HEADER_BYTES)))
+    return round(reader.format.duration_ms(max(0, size_bytes - HEADER_BYTES)))
 
 
 def _combine(folder: Path, session_id: UUID, held: list[int], due: list[int]) -> None:

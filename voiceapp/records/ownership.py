@@ -42,14 +42,25 @@ class Ownership:
         with self._guard:
             if self._file is None:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                self._name = str(uuid.uuid4())
-                self._file = (self._folder / self._name).open("wb")
-                _lock(self._file)
+                name = str(uuid.uuid4())
+                # Between the file and its lock this process would look dead to one that starts.
+                with alone(self._beginning):
+                    file = (self._folder / name).open("wb")
+                    _lock(file)
+                self._name, self._file = name, file
             return self._name
 
     def dead(self) -> set[str]:
         """Return the names of processes of this folder that are gone."""
-        return {path.name for path in self._folder.glob("*") if path.name != self._name and _free(path)}
+        if not self._folder.exists():
+            return set()
+        with alone(self._beginning):
+            return {path.name for path in self._folder.glob("*") if path.name != self._name and _free(path)}
+
+    @property
+    def _beginning(self) -> Path:
+        """Locked by whoever begins, or looks who is dead."""
+        return self._folder.with_name(f".{self._folder.name}.lock")
 
     def gone(self, name: str) -> bool:
         """Whether the process of that name is known to have ended; one of another folder never is."""

@@ -204,10 +204,11 @@ async def close_session(
     await writer().call(lambda: _close(session_id, item_count, values, mine))
 
 
-def _close(session_id: UUID, item_count: int | None, values: dict[str, Any], whose: Q = _ANYBODYS) -> None:
+def _close(session_id: UUID, item_count: int | None, values: dict[str, Any], whose: Q = _ANYBODYS) -> int:
+    """Close a session, if it is open and ``whose`` holds; return how many that are."""
     with transaction.atomic():
         count = Item.objects.filter(session_id=session_id).count() if item_count is None else item_count
-        Session.objects.filter(whose, id=session_id, ended_at=None).update(item_count=count, **values)
+        return Session.objects.filter(whose, id=session_id, ended_at=None).update(item_count=count, **values)
 
 
 def _relative(recording: Path | None) -> str:
@@ -247,8 +248,9 @@ def repair_unfinished() -> int:
     for session in left:
         last_ms = session.items.aggregate(last=Max("ended_ms"))["last"] or 0
         duration_ms = max(last_ms, journals_ms(folder, session.id))
-        _close(session.id, None, _ending(session.started_at, "server_stopped", duration_ms))
-        closed += 1
+        # Its page may have come back meanwhile, to a process that runs.
+        whose = Q(process=session.process)
+        closed += _close(session.id, None, _ending(session.started_at, "server_stopped", duration_ms), whose)
     archives = repair_recordings(folder, _live)
     for session_id, path in archives.items():
         Session.objects.filter(id=session_id, recording="").update(recording=_relative(path))

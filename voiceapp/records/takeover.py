@@ -6,6 +6,7 @@ several processes that try only one gets it; the one before notices that the row
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
@@ -22,7 +23,7 @@ from voiceapp.records import history
 from voiceapp.records.entries import OpenedSession
 from voiceapp.records.models import Session
 from voiceapp.records.ownership import of_this_process
-from voiceapp.records.store import writer
+from voiceapp.records.store import StoreUnavailable, writer
 
 MOVED: Final = "moved"
 """Reason with which a process ends a session that another one goes on with."""
@@ -58,7 +59,22 @@ async def take(session_id: UUID, user_id: int, owner: str) -> OpenedSession:
 
     Raises ``VoiceAppError`` with the code ``session_not_found`` where it is neither.
     """
-    return await writer().call(lambda: _take(session_id, user_id, owner))
+    try:
+        return await writer().call(lambda: _take(session_id, user_id, owner))
+    except (asyncio.CancelledError, StoreUnavailable):
+        # It may yet be taken, and then nobody here goes on with it.
+        give_back(session_id)
+        raise
+
+
+def give_back(session_id: UUID) -> None:
+    """Let go of a session that was taken and cannot go on here, so that its page may come again."""
+    writer().post(lambda: _give_back(session_id))
+
+
+def _give_back(session_id: UUID) -> None:
+    values = {"ended_at": timezone.now(), "end_reason": MOVED, "expected": True}
+    Session.objects.filter(id=session_id, process=own_name(), ended_at=None).update(**values)
 
 
 def _take(session_id: UUID, user_id: int, owner: str) -> OpenedSession:

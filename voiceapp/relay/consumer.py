@@ -17,6 +17,7 @@ from django.conf import settings
 from django.http.request import validate_host
 
 from voiceapp.asgi_scope import Receive, Send
+from voiceapp.asgi_turns import in_turns
 from voiceapp.config import VoiceConfig
 from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.errors import AudioFormatError, DecodeError, VoiceAppError
@@ -56,6 +57,7 @@ class _Gone(Exception):
 
 async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
     """Serve one browser socket of ``/ws/voice/``, an ASGI application; anybody signed in may open one."""
+    receive = in_turns(receive)
     if (await receive())["type"] != "websocket.connect":
         return
     if not origin_allowed(scope):
@@ -166,7 +168,7 @@ class _Page:
         """Send what is due until the session is over or another socket took it."""
         while session.attached_to(self):
             message = await session.outbox.due()
-            if not session.attached_to(self):
+            if message is None:
                 return
             if message.text is not None:
                 await self._send({"type": "websocket.send", "text": message.text})

@@ -108,6 +108,7 @@ class LiveSession:
         self._page: Page | None = None
         self._ending: asyncio.Future[Ending] = self._loop.create_future()
         self._group: asyncio.TaskGroup
+        self._hosting: asyncio.Task[None] | None = None
         self.finished = asyncio.Event()
         self.alone = asyncio.Event()
         self._cause: VoiceAppError | None = None
@@ -242,6 +243,9 @@ class LiveSession:
 
     def speak_as(self, assistant: AssistantConfig) -> None:
         """Go on with another assistant, over a new connection to the service."""
+        if self._hosting is not None:
+            # What is still listed for the one before is not for this one.
+            self._hosting.cancel()
         self.target = self._target_of(assistant)
         self.assistant = with_captions_of(assistant, captions=self.target.captions)
         self._tools = self._tools_of(assistant)
@@ -360,7 +364,8 @@ class LiveSession:
                 if self.ending is None:
                     self._group.create_task(self._call_tool(action))
             case actions.HostServers():
-                self._group.create_task(self._tools.host(self.conversation, self.perform))
+                hosting = self._tools.host(self.conversation, self.perform)
+                self._hosting = self._group.create_task(hosting)
 
     def _tools_of(self, assistant: AssistantConfig) -> ToolRuns:
         doors = self.abilities.of_call

@@ -40,6 +40,7 @@ class Outbox:
         self._flight_bytes = 0
         self._next_seq = after + 1
         self._next_to_send = after + 1
+        self._rewinds = 0
         self._sender: asyncio.Future[None] | None = None
         self._empty = asyncio.Event()
 
@@ -96,6 +97,7 @@ class Outbox:
 
         Returns the number after which sending goes on, and whether something is missing before that.
         """
+        self._rewinds += 1
         self._next_to_send = self._next_seq
         self.acknowledge(seq)
         first = self._messages[0].seq if self._messages else self._next_seq
@@ -103,9 +105,13 @@ class Outbox:
         self._flight_bytes = 0
         return first - 1, first - 1 != seq
 
-    async def due(self) -> Message:
-        """Wait for the next message that may be sent now; it counts as sent."""
-        while True:
+    async def due(self) -> Message | None:
+        """Wait for the next message that may be sent now; it counts as sent.
+
+        ``None`` once the page has come back with another socket, whose everything is from then on.
+        """
+        rewinds = self._rewinds
+        while self._rewinds == rewinds:
             message = self.take()
             if message is not None:
                 return message
@@ -113,6 +119,7 @@ class Outbox:
             # One page reads at a time; a future is cheaper than an event, and this waits for every frame.
             self._sender = asyncio.get_running_loop().create_future()
             await self._sender
+        return None
 
     def take(self) -> Message | None:
         """Return the next message that may be sent now, if there is one; it counts as sent."""

@@ -88,7 +88,9 @@ class Registry:
         try:
             await session.run()
         finally:
-            self._sessions.pop(session.id, None)
+            # Its page may have come back from elsewhere meanwhile.
+            if self._sessions.get(session.id) is session:
+                del self._sessions[session.id]
             self._logins.pop(session, None)
             await session_ended.asend(type(self), session_id=session.id)
 
@@ -96,6 +98,12 @@ class Registry:
         """Return a user's own live session that has not begun to end."""
         session = self._own(session_id, user_id)
         return None if session is None or session.ending is not None else session
+
+    async def ended(self, session_id: UUID, user_id: int) -> None:
+        """Wait until a user's own session that is ending here, if there is one, is kept."""
+        session = self._own(session_id, user_id)
+        if session is not None:
+            await session.finished.wait()
 
     async def let_go(
         self, session_id: UUID, user_id: int, ending: Ending, seq: int | None = None

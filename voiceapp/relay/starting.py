@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -32,6 +34,8 @@ _CLOSES = {
     "too_many_sessions": TOO_MANY,
     "server_stopping": STOPPING,
 }
+_coming: WeakValueDictionary[tuple[UUID, int], asyncio.Lock] = WeakValueDictionary()
+"""Held while the page of a session, and of a user, comes back to it."""
 
 
 class Start(msgspec.Struct, kw_only=True):
@@ -101,10 +105,15 @@ async def begin(start: Start, visitor: Visitor) -> tuple[LiveSession, SendBrowse
 async def _come_back(
     resume: _Resume, start: Start, visitor: Visitor
 ) -> tuple[LiveSession, SendBrowser | None]:
-    found = registry.find(resume.session_id, visitor.login.user_id)
-    if found is not None:
-        return found, to_browser(found.resume(visitor.page, resume.seq))
-    return await _take_over(resume, start, visitor)
+    session_id, user_id = resume.session_id, visitor.login.user_id
+    # A page whose line breaks while it comes back comes again before the first time is through.
+    async with _coming.setdefault((session_id, user_id), asyncio.Lock()):
+        found = registry.find(session_id, user_id)
+        if found is not None:
+            return found, to_browser(found.resume(visitor.page, resume.seq))
+        # One that still ends here would end the one that goes on.
+        await registry.ended(session_id, user_id)
+        return await _take_over(resume, start, visitor)
 
 
 async def _take_over(
@@ -123,7 +132,11 @@ async def _take_over(
             None if gone else await handover.ask(owner, resume.session_id, user_id, Ending.MOVED, resume.seq)
         )
         opened = await takeover.take(resume.session_id, user_id, owner)
-        session = _live(opened, legs, target, visitor)
+        try:
+            session = _live(opened, legs, target, visitor)
+        except VoiceAppError:
+            takeover.give_back(opened.session_id)
+            raise
         lost = released is None or released.seq != resume.seq
         resumed = session.take_over(resume.seq, released.frames if released else resume.frames, lost=lost)
         session.abilities.timers.adopt(released.timers if released else [])

@@ -61,10 +61,20 @@ class _Socket(WSListener):
         self.early: list[bytes] = []
         self.parts: list[bytes] = []
         self.congested = False
+        self.unwanted = False
         self.first: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def on_ws_connected(self, transport: WSTransport) -> None:
         self.transport = transport
+        if self.unwanted:
+            transport.disconnect(graceful=False)
+
+    def abandon(self) -> None:
+        """Nobody waits for the connection any more: close it, now or as soon as it is there."""
+        self.unwanted = True
+        self.first.cancel()
+        if self.transport is not None:
+            self.transport.disconnect(graceful=False)
 
     def pause_writing(self) -> None:
         self.congested = True
@@ -185,7 +195,10 @@ class Upstream:
             async with asyncio.timeout(2):
                 await self._transport.wait_disconnected()
         except TimeoutError:
-            self._transport.disconnect(graceful=False)
+            logger.info("upstream does not close; connection dropped")
+        finally:
+            if not self._transport.is_disconnected:
+                self._transport.disconnect(graceful=False)
 
 
 async def open_upstream(target: Target, timeout_s: float) -> tuple[Upstream, bytes]:
@@ -196,13 +209,13 @@ async def open_upstream(target: Target, timeout_s: float) -> tuple[Upstream, byt
     try:
         async with asyncio.timeout(timeout_s):
             headers = await target.headers()
-            transport, listener = await _dial(target, headers)
-            assert isinstance(listener, _Socket)
+            listener = _Socket()
             try:
+                transport = await _dial(target, headers, listener, timeout_s)
                 first = await listener.first
                 dialect = _dialect(first)
             except BaseException:
-                transport.disconnect(graceful=False)
+                listener.abandon()
                 raise
     except TimeoutError:
         raise UpstreamTimeout(
@@ -215,19 +228,21 @@ async def open_upstream(target: Target, timeout_s: float) -> tuple[Upstream, byt
     return Upstream(target, listener, transport, dialect), first
 
 
-async def _dial(target: Target, headers: dict[str, str]) -> tuple[WSTransport, WSListener]:
+async def _dial(target: Target, headers: dict[str, str], listener: _Socket, timeout_s: float) -> WSTransport:
     try:
-        return await ws_connect(
-            _Socket,
+        transport, _ = await ws_connect(
+            lambda: listener,
             target.url,
             extra_headers=headers,
-            websocket_handshake_timeout=None,
+            # Of its own: picows lets go of nothing where whoever waits for the handshake is cancelled.
+            websocket_handshake_timeout=timeout_s,
             max_frame_size=MAX_MESSAGE_BYTES,
             max_redirects=0,
             enable_auto_ping=True,
             auto_ping_idle_timeout=PING_AFTER_S,
             auto_ping_reply_timeout=PING_REPLY_S,
         )
+        return transport
     except WSHandshakeError as error:
         if error.response is None:
             raise UpstreamRefused(
@@ -265,8 +280,10 @@ def _dialect(first: bytes) -> Dialect:
             "The service does not speak the Realtime protocol.", code="upstream_protocol"
         ) from error
     if fields["type"] == Error.type_name():
-        code = str((fields.get("error") or {}).get("code") or "")
+        told = fields.get("error")
+        code = str(told.get("code") or "") if isinstance(told, dict) else ""
         raise targets.refusal(_FATAL.get(code.rsplit(".", 1)[-1], 400), UpstreamKind.AZURE_GA)
     if fields["type"] not in (SessionCreated.type_name(), "transcription_session.created"):
         raise UpstreamRefused("The service began with an unexpected event.", code="upstream_protocol")
-    return dialects.detect(fields.get("session") or {})
+    session = fields.get("session")
+    return dialects.detect(session if isinstance(session, dict) else {})

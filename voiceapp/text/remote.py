@@ -24,6 +24,8 @@ _CONNECT_TIMEOUT_S: Final = 10.0
 _TIMEOUT_S: Final = 60.0
 """How long a service may take to begin its answer, and between two pieces of it."""
 _LATE: Final = "The chat endpoint did not answer in time."
+# A service may send anything as a piece, ``null`` too.
+_END: Final = object()
 
 
 def completions(config: VoiceConfig) -> RemoteCompletions:
@@ -95,7 +97,7 @@ class RemoteCompletions:
                     stream_cls=openai.AsyncStream[ChatCompletionChunk],
                 )
             async with stream:
-                while (chunk := await _next(stream)) is not None:
+                while (chunk := await _next(stream)) is not _END:
                     yield _plain(chunk)
         except openai.APIError as error:
             raise _explain(error) from error
@@ -128,16 +130,16 @@ def client_options() -> dict[str, Any]:
     }
 
 
-async def _next(stream: openai.AsyncStream[ChatCompletionChunk]) -> ChatCompletionChunk | None:
-    """Return the next chunk, ``None`` after the last; comments, which a service may send for ever, are none.
+async def _next(stream: openai.AsyncStream[ChatCompletionChunk]) -> object:
+    """Return the next chunk, ``_END`` after the last; comments, which a service may send for ever, are none.
 
     Raises ``TimeoutError``.
     """
     async with asyncio.timeout(_TIMEOUT_S):
-        return await anext(stream, None)
+        return await anext(stream, _END)
 
 
-def _plain(chunk: ChatCompletionChunk) -> Object:
+def _plain(chunk: object) -> Object:
     """Return the chunk with all that the service sent and nothing that it did not.
 
     Raises ``TextEngineError`` where it is no chunk: the SDK takes whatever JSON there is.

@@ -99,7 +99,8 @@ class McpClient:
             mcp_http = await asyncio.to_thread(importlib.import_module, "voiceapp.tools.mcp_http")
         except ImportError:
             raise _Fault(NOT_INSTALLED) from None
-        state.guard = Guard(private_allowed=self._private_allowed)
+        # In a thread as well, as certificates are read for the first one.
+        state.guard = await asyncio.to_thread(Guard, private_allowed=self._private_allowed)
         async with mcp_http.connected(server, state.guard) as client:
             yield client
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+import ssl
 from collections.abc import AsyncIterator
+from functools import cache
 from typing import Final
 
 import httpx2
@@ -38,6 +40,12 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast
 
 
+@cache
+def _trusted() -> ssl.SSLContext:
+    # Reading them takes 20 to 50 ms, which no call shall wait for twice.
+    return httpx2.create_ssl_context(trust_env=False)
+
+
 class Refused(httpx2.TransportError):
     """A request that must not be sent, or an answer that is not to be read."""
 
@@ -51,10 +59,13 @@ class Guard(httpx2.AsyncBaseTransport):
     """
 
     def __init__(self, *, private_allowed: bool, who: str = "MCP server") -> None:
-        """``private_allowed`` opens plain HTTP and addresses that are not public; ``who`` is asked."""
+        """``private_allowed`` opens plain HTTP and addresses that are not public; ``who`` is asked.
+
+        Blocks where it is the first one: the certificates that connections trust are read for it.
+        """
         self._private_allowed = private_allowed
         self.who = who
-        self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
+        self._inner = httpx2.AsyncHTTPTransport(verify=_trusted(), trust_env=False)
         self.status = 0
         self.fault = ""
 

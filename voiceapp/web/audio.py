@@ -35,15 +35,24 @@ async def recording(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
     path = Path(settings.VOICE.data_dir / session.recording)
     if not path.is_relative_to(recordings_folder(settings.VOICE.data_dir)):
         raise Http404
-    try:
-        size = (await asyncio.to_thread(path.stat)).st_size
-    except FileNotFoundError:
-        if not await asyncio.to_thread(journals_ms, path.parent, session_id):
-            raise Http404 from None
+    size = await asyncio.to_thread(_size, path)
+    if size is None and await asyncio.to_thread(journals_ms, path.parent, session_id) > 0:
         return HttpResponse(
             "The recording is being prepared.", "text/plain", 503, headers={"Retry-After": "5"}
         )
+    if size is None:
+        # It may have become ready in this very moment.
+        size = await asyncio.to_thread(_size, path)
+    if size is None:
+        raise Http404
     return _partial(request, path, size)
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 async def _may_hear(user: AbstractBaseUser | AnonymousUser, session: Session) -> bool:

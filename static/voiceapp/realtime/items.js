@@ -46,12 +46,13 @@ export function linked(event) {
 }
 
 /**
- * @param {WireItem} item
+ * @param {WireItem} item what a service made of it: parts that cannot be read are passed over
  * @returns {{text: string, spoken: boolean}}
  */
 function contentOf(item) {
-  const parts = Array.isArray(item.content) ? item.content : [];
-  const text = parts.map((part) => part.text ?? part.transcript ?? '').join('');
+  const given = Array.isArray(item.content) ? item.content : [];
+  const parts = given.filter((part) => typeof part?.type === 'string');
+  const text = parts.map((part) => String(part.text ?? part.transcript ?? '')).join('');
   return { text, spoken: parts.some((part) => part.type.includes('audio')) };
 }
 

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import BaseCommand, CommandError, call_command
 
+from voiceapp.records.preparing import preparing
 from voiceapp.records.store import repair_unfinished
 from voiceapp.web.server import Server, address_for_people, allow_many_files, listen
 from voiceapp.web.signin import first_administrator, make_token
@@ -37,9 +38,10 @@ class Command(BaseCommand):
         os.umask(0o077)
         # First of all, so that a taken port is told at once.
         listener = listen(host, port)
-        call_command("migrate", interactive=False, verbosity=0)
-        call_command("collectstatic", interactive=False, verbosity=0)
-        repaired = repair_unfinished()
+        with preparing(settings.VOICE.data_dir):
+            call_command("migrate", interactive=False, verbosity=0)
+            call_command("collectstatic", interactive=False, verbosity=0)
+            repaired = repair_unfinished()
         if repaired:
             self.stdout.write(f"Closed {repaired} session(s) that the last server left open.")
         if host not in (*LOOPBACK, "0.0.0.0", "::", *settings.ALLOWED_HOSTS):  # noqa: S104
