@@ -72,6 +72,22 @@ async def test_a_session_that_still_ends_here_does_not_end_the_one_that_comes_ba
         await again.hang_up()
 
 
+async def test_a_session_that_another_process_went_on_with_is_taken_back(
+    talking: Talk, signed_in: dict[str, Any], tmp_path: Path, settings: Any
+) -> None:
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    async with talking() as (page, _):
+        session_id = page.seen[-1]["session_id"]
+        # This process hung; the one that the page went to has died since.
+        await left(session_id, tmp_path)
+        again = await came_back(signed_in, session_id)
+        assert (await again.until("session.resumed"))["moved"] is True
+        await again.until("session.renewed")
+        assert (await Session.objects.aget(id=session_id)).ended_at is None
+        page.closed = 4017
+        await again.hang_up()
+
+
 async def test_what_cannot_go_on_here_may_go_on_elsewhere(
     talking: Talk, signed_in: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -14,8 +14,9 @@ from django.conf import settings
 
 from tests.engine_parts import loaded, quiet, recording, word_errors, words_of
 from tests.engine_server import TRANSCRIPTION, EngineServer, connect
-from voiceapp.engine import models, thinking
+from voiceapp.engine import connection, models, thinking
 from voiceapp.engine.connection import Connection
+from voiceapp.engine.consumer import realtime_socket
 from voiceapp.engine.faults import FaultScript
 from voiceapp.engine.weights import ModelError
 from voiceapp.protocol.dialects import Dialect
@@ -169,3 +170,24 @@ async def test_a_client_that_goes_while_it_is_written_to_is_no_failure(
         await connection.run()
     assert tried == ["websocket.send"]
     assert "An engine session failed" not in caplog.text
+
+
+async def test_a_client_that_never_reads_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    await asyncio.to_thread(loaded)
+    monkeypatch.setattr(connection, "WRITE_S", 0.1)
+    arrived: list[dict[str, Any]] = [{"type": "websocket.connect"}]
+    for_ever = asyncio.Event()
+
+    async def receive() -> dict[str, Any]:
+        if not arrived:
+            await for_ever.wait()
+        return arrived.pop()
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "websocket.send":
+            await for_ever.wait()
+
+    key = settings.VOICE.engine_api_key.encode()
+    scope = {"type": "websocket", "path": "/openai/v1/realtime", "query_string": b"model=m"}
+    async with asyncio.timeout(5):
+        await realtime_socket({**scope, "headers": [(b"api-key", key)]}, receive, send)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -183,6 +185,27 @@ async def test_a_disk_that_cannot_be_written_never_fails_the_session(
     assert caplog.text.count("stops") == 1
 
 
+async def test_a_file_that_cannot_be_closed_costs_nobody_else_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(Journal):
+        def close(self) -> None:
+            super().close()
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(recording, "Journal", Full)
+    first = recorder(tmp_path)
+    first.microphone(tone(100), 100)
+    async with asyncio.timeout(5):
+        assert await first.aclose() is not None
+    monkeypatch.undo()
+    second = recorder(tmp_path / "other")
+    second.microphone(tone(1000), 1000)
+    async with asyncio.timeout(5):
+        user, _ = await archived(second)
+    assert len(user) == 24_000
+
+
 async def test_audio_that_the_disk_cannot_take_becomes_silence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -315,6 +338,26 @@ def test_a_journal_may_be_archived_while_it_is_measured(
 
     monkeypatch.setattr(archive, "JournalReader", Measured)
     assert archive.journals_ms(tmp_path, session_id) == 0
+
+
+def test_an_archive_that_cannot_be_made_keeps_no_other_from_being_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, whole = uuid4(), uuid4()
+    journal = Journal(journal_path(tmp_path, whole, "user"), PCM16)
+    journal.write(0, tone(1000))
+    journal.close()
+
+    def made(folder: Path, session_id: UUID, last_ms: int) -> Path:
+        if session_id == broken:
+            raise ValueError
+        return make_archive(folder, session_id, last_ms)
+
+    monkeypatch.setattr(archive, "make_archive", made)
+    archiver.submit(tmp_path, {broken: 0})
+    archiver.submit(tmp_path, {whole: 0})
+    archiver.wait()
+    assert archive.archive_path(tmp_path, whole).exists()
 
 
 def test_files_that_are_no_journals_are_left_alone(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ _MAX_MESSAGE_CHARS: Final = MAX_BYTES * 4 // 3 + 4096
 # A client that reads no faster gets no more speech for a while, and beyond the second mark is let go.
 _ENOUGH_UNSENT_BYTES: Final = 1024 * 1024
 _MAX_UNSENT_BYTES: Final = 32 * 1024 * 1024
+WRITE_S: Final = 30.0
+"""How long a client may leave unread what it was sent; one that never reads is never reported as gone."""
 _SLOW_CLIENT: Final = 4014
 _INTERNAL_ERROR: Final = 1011
 _ALPHABET: Final = string.ascii_letters + string.digits
@@ -235,7 +237,11 @@ class Connection:
 
     async def _transmit(self, message: dict[str, Any]) -> None:
         try:
-            await self._send(message)
+            async with asyncio.timeout(WRITE_S):
+                await self._send(message)
+        except TimeoutError:
+            logger.info("An engine's client does not read; it is let go")
+            raise _Ended from None
         except OSError:
             # How ASGI servers say that the client went before it is reported as gone.
             raise _Ended from None

@@ -243,6 +243,9 @@ class Archiver:
                 make_archive(folder, session_id, last_ms)
             except (OSError, soundfile.SoundFileError) as error:
                 logger.error("the recording of session %s stays a journal: %s", session_id, error)
+            except Exception:
+                # All other sessions' recordings wait for this thread.
+                logger.exception("the recording of session %s stays a journal", session_id)
             finally:
                 self._due.task_done()
 

@@ -69,7 +69,11 @@ class _Disk:
                     self._changed.wait()
                 task, size_bytes = self._due.popleft()
                 self._waiting_bytes -= size_bytes
-            task()
+            try:
+                task()
+            except Exception:
+                # The recordings of all other sessions depend on this thread.
+                logger.exception("a part of a recording is lost")
 
 
 _disk: Final = _Disk()
@@ -137,8 +141,13 @@ class _Track:
 
     def close(self) -> None:
         """Close the journal; for the recording thread."""
-        if self._journal is not None:
+        if self._journal is None:
+            return
+        try:
             self._journal.close()
+        except OSError as error:
+            # Some file systems say only now that they could not keep what was written.
+            logger.error("the end of recording %s may be missing: %s", self._path.name, error.strerror)
 
     def _on_disk(self, change: Callable[[Journal], None]) -> None:
         if self._broken:

@@ -27,6 +27,8 @@ from voiceapp.records.store import StoreUnavailable, writer
 
 MOVED: Final = "moved"
 """Reason with which a process ends a session that another one goes on with."""
+ASK_S: Final = 1.0
+"""How long a page that comes back waits for the database's word on whose its session is."""
 LATE_S: Final = 60.0
 """How long after the grace period a session that was let go may still be taken."""
 
@@ -105,6 +107,14 @@ def _let_go() -> Q:
     oldest = timezone.now() - timedelta(seconds=settings.VOICE.grace_s + LATE_S)
     left = Q(end_reason=MOVED) | Q(end_reason="server_stopped", expected=False)
     return left & Q(ended_at__gt=oldest)
+
+
+async def is_lost(session_id: UUID) -> bool:
+    """Whether a session that runs here is another process's by now, or over; not where nobody can tell."""
+    try:
+        return bool(await writer().call(lambda: lost({session_id}), timeout_s=ASK_S))
+    except StoreUnavailable:
+        return False
 
 
 def lost(session_ids: Iterable[UUID]) -> set[UUID]:

@@ -109,7 +109,10 @@ async def _come_back(
     # A page whose line breaks while it comes back comes again before the first time is through.
     async with _coming.setdefault((session_id, user_id), asyncio.Lock()):
         found = registry.find(session_id, user_id)
-        if found is not None:
+        if found is not None and handover.available() and await takeover.is_lost(session_id):
+            # This process hung, and another one went on with it meanwhile.
+            found.end(Ending.MOVED)
+        if found is not None and found.ending is None:
             return found, to_browser(found.resume(visitor.page, resume.seq))
         # One that still ends here would end the one that goes on.
         await registry.ended(session_id, user_id)
