@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -90,10 +91,42 @@ async def test_a_lost_service_is_called_again_with_what_was_said(talking: Talk) 
         ]
 
 
+def renew_early(monkeypatch: Any) -> None:
+    """Look often whether a line is to be renewed, and let its whole life be its last part."""
+    monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.05)
+    monkeypatch.setattr("voiceapp.relay.line.RENEW_SHARE", 1.0)
+
+
+@pytest.mark.parametrize("expires_in_s", [60.0, -60.0], ids=["a short life", "a clock that is ahead"])
+async def test_a_line_that_has_just_begun_is_not_renewed(
+    talking: Talk, monkeypatch: Any, expires_in_s: float
+) -> None:
+    monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.02)
+    async with talking() as (page, upstream):
+        upstream.expires_in_s = expires_in_s
+        await upstream.drop()
+        await page.until("session.updated")
+        await asyncio.sleep(0.3)
+        assert upstream.connections == 2
+
+
+async def test_a_line_is_renewed_in_the_last_part_of_a_short_life(talking: Talk, monkeypatch: Any) -> None:
+    monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.02)
+    async with talking() as (page, upstream):
+        upstream.expires_in_s = 3.0
+        await upstream.drop()
+        await page.until("session.updated")
+        began = time.monotonic()
+        upstream.expires_in_s = None
+        await page.until("session.renewed")
+        assert time.monotonic() - began > 1.0
+        assert upstream.connections == 3
+
+
 async def test_a_session_is_renewed_before_the_services_cap_at_a_quiet_moment(
     talking: Talk, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.05)
+    renew_early(monkeypatch)
     async with talking() as (page, first):
         first.expires_in_s = 60.0
         await first.drop()
@@ -118,7 +151,7 @@ async def test_a_session_is_renewed_before_the_services_cap_at_a_quiet_moment(
 async def test_what_is_said_while_the_next_line_is_dialled_is_not_lost(
     talking: Talk, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.05)
+    renew_early(monkeypatch)
     async with talking() as (page, upstream):
         upstream.expires_in_s = 60.0
         await upstream.drop()
@@ -145,7 +178,7 @@ async def test_what_is_said_while_the_next_line_is_dialled_is_not_lost(
 
 
 async def test_at_the_last_moment_a_session_is_renewed_in_mid_answer(talking: Talk, monkeypatch: Any) -> None:
-    monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.05)
+    renew_early(monkeypatch)
     async with talking() as (page, upstream):
         upstream.expires_in_s = 4.0
         await upstream.drop()

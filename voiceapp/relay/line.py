@@ -29,6 +29,8 @@ RENEW_BEFORE_S = 120.0
 """How long before the service's cap a session may move to a new connection, at a quiet moment."""
 RENEW_AT_LAST_S = 5.0
 """How long before the cap it moves whatever is going on."""
+RENEW_SHARE = 0.25
+"""Neither of these is more of a connection's life: a short one would be renewed as soon as it began."""
 RENEW_CHECK_S = 0.5
 
 
@@ -56,6 +58,7 @@ class Line:
         self._timeout_s = config.connect_timeout_s
         self._owner = owner
         self._upstream: Upstream | None = None
+        self._opened_at = 0.0
         self._lost: asyncio.Future[UpstreamError | None]
 
     def send(self, fields: Object) -> None:
@@ -116,6 +119,7 @@ class Line:
             await upstream.aclose()
             return False
         before, self._upstream = self._upstream, upstream
+        self._opened_at = time.time()
         lost = self._lost = asyncio.get_running_loop().create_future()
 
         def receive(event: Event | UnknownEvent, text: str) -> None:
@@ -167,6 +171,10 @@ class Line:
         conversation = self._owner.conversation
         if conversation.agreement.expires_at is None or not conversation.agreement.ready:
             return False
+        end_part = (conversation.agreement.expires_at - self._opened_at) * RENEW_SHARE
+        if end_part <= 0:
+            # Over before it began: the service's clock is another.
+            return False
         left = conversation.agreement.expires_at - time.time()
         quiet = conversation.quiet(self._owner.now())
-        return left < RENEW_AT_LAST_S or (left < RENEW_BEFORE_S and quiet)
+        return left < min(RENEW_AT_LAST_S, end_part) or (left < min(RENEW_BEFORE_S, end_part) and quiet)

@@ -4,7 +4,7 @@ import { status } from '../realtime/conversation.js';
 import { Approvals } from './approvals.js';
 import { Captions } from './captions.js';
 import { Rings, loudness } from './rings.js';
-import { PROBLEMS, STATUS, leftOf } from './words.js';
+import { PROBLEMS, STATUS, hintOf, leftOf } from './words.js';
 
 /** @typedef {import('../realtime/conversation.js').State} State */
 /** @typedef {import('../realtime/conversation.js').Status} Status */
@@ -115,9 +115,9 @@ export class View {
    * @param {Status} now
    */
   #showStatus(state, now) {
-    const { word, hint } = STATUS[now];
+    const { word } = STATUS[now];
     const over = now === 'ended' || now === 'failed' ? state.ending : null;
-    this.hint.textContent = over ? over.detail : (now === 'connecting' && state.starting) || hint;
+    this.hint.textContent = over ? over.detail : (now === 'connecting' && state.starting) || hintOf(now, state);
     this.statusWord.textContent = over ? over.title : word;
     if (now === this.shown) return;
     this.shown = now;
@@ -145,7 +145,7 @@ export class View {
     this.face.hidden = talk;
     this.talkWord.textContent = word;
     this.talk.classList.toggle('held', state.holding);
-    this.talk.classList.toggle('long', word.length > 6);
+    this.talk.classList.toggle('long', word.length > 5);
     this.controls.hidden = resting;
     this.mute.disabled = state.microphone !== 'on';
     this.mute.setAttribute('aria-pressed', String(state.muted));

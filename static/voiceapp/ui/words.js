@@ -20,6 +20,18 @@ export const STATUS = {
   failed: { word: 'Failed', hint: '' },
 };
 
+/**
+ * What to do in a state: how an answer is cut into depends on how one is heard.
+ * @param {Status} now
+ * @param {{microphone: string, muted: boolean, pushToTalk: boolean}} state
+ * @returns {string}
+ */
+export function hintOf(now, state) {
+  if (now !== 'speaking') return STATUS[now].hint;
+  if (state.microphone !== 'on' || state.muted) return 'Type, or press Stop, to interrupt.';
+  return state.pushToTalk ? 'Hold the button, or press Stop, to interrupt.' : STATUS.speaking.hint;
+}
+
 /** @typedef {{title: string, detail: string, retry: boolean}} Advice */
 
 /** Why there is no microphone and what to do about it. @type {Readonly<Record<string, Advice>>} */
