@@ -15,7 +15,7 @@ from tests.page import Talk
 from tests.servers import free_port
 from voiceapp.relay import handover as module
 from voiceapp.relay.ending import Ending
-from voiceapp.relay.handover import handover
+from voiceapp.relay.handover import Handover, handover
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,9 +34,10 @@ async def redis_is_away(settings: Any) -> AsyncIterator[None]:
 
 
 async def test_nobody_is_asked_where_there_is_no_layer() -> None:
-    assert not handover.available()
-    handover.listen()
-    assert handover._listener is None
+    asker = Handover()
+    assert not asker.available()
+    asker.listen()
+    assert asker._listener is None
 
 
 async def test_without_redis_talk_goes_on_and_asking_takes_no_longer_than_it_may(

@@ -76,7 +76,7 @@ def read_request(fields: Mapping[str, Any]) -> ReplyRequest:
     choice = fields.get("toolChoice", "auto")
     return ReplyRequest(
         _text(fields, "instructions"),
-        tuple(_history_item(item) for item in _objects(fields, "input") if item.get("type") in _ITEMS),
+        tuple(_history_item(item) for item in _objects(fields, "input") if _text(item, "type") in _ITEMS),
         tuple(
             Tool(_text(tool, "name"), _text(tool, "description"), dict(_object(tool, "parameters")))
             for tool in _objects(fields, "tools")
