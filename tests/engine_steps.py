@@ -1,4 +1,4 @@
-"""What whoever thinks and speaks may bring to an engine's session, as steps of a random walk."""
+"""What whoever listens, thinks and speaks may bring to an engine's session, as steps of a random walk."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from voiceapp.engine.items import TimedWord
 from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Finished, TextDelta
 
 
-class ReplySteps:
+class EngineSteps:
     """Steps of a world whose session is ``engine``; ``pick`` chooses among the replies that were begun."""
 
     engine: Client
+    clock_ms = 0
     tool = "f"
     calls = 0
+
+    def do_stop(self, pick: int) -> None:
+        self.engine.take(self.engine.session.speech_stopped(self.clock_ms))
 
     def do_opened(self, pick: int) -> None:
         self.bring(pick, Opened(), spoken=True)

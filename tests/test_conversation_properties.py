@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tests import contracts
 from tests.engine_parts import Client, counting_ids, quiet
-from tests.engine_steps import ReplySteps
+from tests.engine_steps import EngineSteps
 from voiceapp.config import AssistantConfig
 from voiceapp.conversation.actions import CallTool, CutAudio, SaveItem, SendAudio, SendBrowser, SendUpstream
 from voiceapp.conversation.state import Conversation
@@ -67,7 +67,7 @@ def calls_contract() -> contracts.ToolCalls:
     return contracts.ToolCalls()
 
 
-class World(ReplySteps):
+class World(EngineSteps):
     """A page and its relay, an engine, and the two wires between them."""
 
     tool = "clock"
@@ -273,9 +273,6 @@ class World(ReplySteps):
         self.engine.send("input_audio_buffer.append", audio=AUDIO)
         session = self.engine.session
         self.engine.take(session.speech_started(max(0, self.clock_ms - 300), self.clock_ms))
-
-    def do_stop(self, pick: int) -> None:
-        self.engine.take(self.engine.session.speech_stopped(self.clock_ms))
 
     def do_words(self, pick: int) -> None:
         if wanted := self.pending(Transcribe):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests import contracts
 from tests.engine_parts import Client, quiet
-from tests.engine_steps import ReplySteps
+from tests.engine_steps import EngineSteps
 from voiceapp.engine.actions import Transcribe
 from voiceapp.engine.transcripts import Segment
 from voiceapp.protocol.dialects import Dialect, Half, from_ga
@@ -30,7 +30,7 @@ STEPS = st.sampled_from(
 )  # fmt: skip
 
 
-class World(ReplySteps):
+class World(EngineSteps):
     """Drives a client through steps and checks every event against what went before."""
 
     def __init__(self) -> None:
@@ -62,9 +62,6 @@ class World(ReplySteps):
     def do_speak(self, pick: int) -> None:
         session = self.engine.session
         self.engine.take(session.speech_started(max(0, self.clock_ms - 300), self.clock_ms))
-
-    def do_stop(self, pick: int) -> None:
-        self.engine.take(self.engine.session.speech_stopped(self.clock_ms))
 
     def do_words(self, pick: int) -> None:
         if wanted := self.pending(Transcribe):

@@ -97,15 +97,20 @@ def renew_early(monkeypatch: Any) -> None:
     monkeypatch.setattr("voiceapp.relay.line.RENEW_SHARE", 1.0)
 
 
+async def dialled_again(page: Page, upstream: Service, expires_in_s: float) -> None:
+    """Let the service be lost, and give the next line a life of its own."""
+    upstream.expires_in_s = expires_in_s
+    await upstream.drop()
+    await page.until("session.updated")
+
+
 @pytest.mark.parametrize("expires_in_s", [60.0, -60.0], ids=["a short life", "a clock that is ahead"])
 async def test_a_line_that_has_just_begun_is_not_renewed(
     talking: Talk, monkeypatch: Any, expires_in_s: float
 ) -> None:
     monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.02)
     async with talking() as (page, upstream):
-        upstream.expires_in_s = expires_in_s
-        await upstream.drop()
-        await page.until("session.updated")
+        await dialled_again(page, upstream, expires_in_s)
         await asyncio.sleep(0.3)
         assert upstream.connections == 2
 
@@ -113,9 +118,7 @@ async def test_a_line_that_has_just_begun_is_not_renewed(
 async def test_a_line_is_renewed_in_the_last_part_of_a_short_life(talking: Talk, monkeypatch: Any) -> None:
     monkeypatch.setattr("voiceapp.relay.line.RENEW_CHECK_S", 0.02)
     async with talking() as (page, upstream):
-        upstream.expires_in_s = 3.0
-        await upstream.drop()
-        await page.until("session.updated")
+        await dialled_again(page, upstream, 3.0)
         began = time.monotonic()
         upstream.expires_in_s = None
         await page.until("session.renewed")
@@ -128,9 +131,7 @@ async def test_a_session_is_renewed_before_the_services_cap_at_a_quiet_moment(
 ) -> None:
     renew_early(monkeypatch)
     async with talking() as (page, first):
-        first.expires_in_s = 60.0
-        await first.drop()
-        await page.until("session.updated")
+        await dialled_again(page, first, 60.0)
         assert first.connections == 2
         # The page has not heard the answer to its end, so the line is kept.
         await answer(first, page, 1_000, "One moment.")
@@ -153,9 +154,7 @@ async def test_what_is_said_while_the_next_line_is_dialled_is_not_lost(
 ) -> None:
     renew_early(monkeypatch)
     async with talking() as (page, upstream):
-        upstream.expires_in_s = 60.0
-        await upstream.drop()
-        await page.until("session.updated")
+        await dialled_again(page, upstream, 60.0)
         upstream.may_begin.clear()
         while upstream.connections < 3:
             await asyncio.sleep(0.01)
@@ -180,9 +179,7 @@ async def test_what_is_said_while_the_next_line_is_dialled_is_not_lost(
 async def test_at_the_last_moment_a_session_is_renewed_in_mid_answer(talking: Talk, monkeypatch: Any) -> None:
     renew_early(monkeypatch)
     async with talking() as (page, upstream):
-        upstream.expires_in_s = 4.0
-        await upstream.drop()
-        await page.until("session.updated")
+        await dialled_again(page, upstream, 4.0)
         upstream.expires_in_s = None
         await page.until("session.renewed")
         assert upstream.connections == 3

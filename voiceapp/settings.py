@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,8 +48,8 @@ ALLOWED_HOSTS = [host.strip() for host in VOICE.allowed_hosts.split(",") if host
 _TRUSTED = [origin.strip() for origin in VOICE.trusted_origins.split(",") if origin.strip()]
 
 INSTALLED_APPS = [
-    # It replaces that command, and would take a third of a second of every other one's start.
-    *(["daphne"] if "runserver" in sys.argv else []),
+    # Before staticfiles, whose runserver it replaces.
+    "voiceapp.web",
     "servestatic",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -61,7 +60,6 @@ INSTALLED_APPS = [
     "channels",
     "voiceapp.tools",
     "voiceapp.records",
-    "voiceapp.web",
 ]
 
 MIDDLEWARE = [

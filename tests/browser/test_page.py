@@ -25,14 +25,8 @@ def test_a_turn_from_talk_to_the_answer(playwright: Playwright, server: Scripted
         assert link.start["type"] == "session.start"
         assert link.start["assistant"] == "guide"
         assert "resume" not in link.start
-        link.send(
-            {
-                "type": "notice",
-                "code": "upstream_starting",
-                "message": "The models are loading…",
-                "level": "info",
-            }
-        )
+        starting = {"code": "upstream_starting", "message": "The models are loading…", "level": "info"}
+        link.send({"type": "notice", **starting})
         expect(page.locator("#hint")).to_have_text("The models are loading…")
         link.ready()
         expect(page.locator("#status-word")).to_have_text("Listening")

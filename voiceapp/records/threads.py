@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -27,15 +27,21 @@ def yield_to_audio() -> None:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
+@contextmanager
+def fresh_connections() -> Iterator[None]:
+    """Let the calling thread, one of a pool's, ask the database; each would keep a connection otherwise."""
+    close_old_connections()
+    try:
+        yield
+    finally:
+        close_old_connections()
+
+
 async def with_database(work: Callable[..., _Result], *arguments: Any) -> _Result:
     """Return ``work(*arguments)``, done in a thread of a pool, where it may ask the database."""
     return await sync_to_async(_connected, thread_sensitive=False)(work, arguments)
 
 
 def _connected(work: Callable[..., _Result], arguments: tuple[Any, ...]) -> _Result:
-    close_old_connections()
-    try:
+    with fresh_connections():
         return work(*arguments)
-    finally:
-        # Each of the pool's threads would keep a connection of its own.
-        close_old_connections()

@@ -87,16 +87,15 @@ async def write_summary(session_id: UUID) -> bool:
 
 async def _summarised(said: list[Remark], thinking: str, user_id: int) -> tuple[str, str]:
     """Let whoever thought in the session read it: what was said goes to nobody else."""
-    brain = EMBEDDED_MODEL
     if thinking != Thinking.MODEL_HOST.value:
-        model = brain if thinking == Thinking.EMBEDDED.value else ""
+        model = EMBEDDED_MODEL if thinking == Thinking.EMBEDDED.value else ""
         return await summarise(said, await providers.completions(settings.VOICE, model=model))
     try:
         host = await providers.completions(settings.VOICE, model=providers.HOST_MODEL, user_id=user_id)
         return await summarise(said, host)
     except TextEngineError:
         # The user's own model is not connected any more.
-        return await summarise(said, await providers.completions(settings.VOICE, model=brain))
+        return await summarise(said, await providers.completions(settings.VOICE, model=EMBEDDED_MODEL))
 
 
 def _told(session_id: UUID) -> tuple[list[Remark], str, int] | None:

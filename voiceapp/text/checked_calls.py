@@ -85,18 +85,18 @@ class CheckedCalls:
                 calls.take(delta)
         finished = calls.finished
         for index, call in enumerate(calls.made):
-            if fault := await _fault(call, request):
-                again = await self._once_more(request, call, fault)
-                finished = _sum(finished, again.finished)
-                [call] = again.made
-            yield CallStarted(index, call.call_id, call.name)
-            for piece in call.pieces:
+            fits, fault = await _checked(call, request)
+            if fits is None:
+                fits, spent = await self._once_more(request, call, fault)
+                finished = _sum(finished, spent)
+            yield CallStarted(index, fits.call_id, fits.name)
+            for piece in fits.pieces:
                 yield CallArguments(index, piece)
             yield CallFinished(index)
         yield finished
 
-    async def _once_more(self, request: ReplyRequest, call: _Call, fault: str) -> _Calls:
-        """Return the one call that comes instead; what is said of the mistake is no part of the reply."""
+    async def _once_more(self, request: ReplyRequest, call: _Call, fault: str) -> tuple[_Call, Finished]:
+        """Return the call that comes instead; what is said of the mistake is no part of the reply."""
         told = f"Nothing was done, as the call is wrong: {fault}. Make it again, right."
         known = call.name in {tool.name for tool in request.tools}
         made = (Called(call.call_id, call.name, call.arguments), Returned(call.call_id, told))
@@ -110,9 +110,9 @@ class CheckedCalls:
         async for delta in self._provider.reply(again):
             calls.take(delta)
         if len(calls.made) == 1:
-            fault = await _fault(calls.made[0], request)
-            if not fault:
-                return calls
+            fits, fault = await _checked(calls.made[0], request)
+            if fits is not None:
+                return fits, calls.finished
         raise TextEngineError(f"The model's call is wrong: {fault}.", code="invalid_tool_arguments")
 
     async def aclose(self) -> None:
@@ -120,19 +120,18 @@ class CheckedCalls:
         await self._provider.aclose()
 
 
-async def _fault(call: _Call, request: ReplyRequest) -> str:
-    """Return what is wrong with a call, if anything; leave plain JSON where nothing is."""
+async def _checked(call: _Call, request: ReplyRequest) -> tuple[_Call | None, str]:
+    """Return (the call as it may go out, "") where it is right, else (``None``, what is wrong)."""
     schemas = {tool.name: tool.schema for tool in request.tools}
     if call.name not in schemas:
-        return "there is no such tool"
+        return None, "there is no such tool"
     value, fault = await structured.read(call.arguments, schemas[call.name])
     if value is None:
-        return fault
-    if not call.arguments.startswith("{"):
-        # It stood in a code fence.
-        call.pieces = [json.dumps(value)]
-    call.pieces = call.pieces or ["{}"]
-    return ""
+        return None, fault
+    if call.pieces and call.arguments.startswith("{"):
+        return call, ""
+    # They were left out, or stood in a code fence.
+    return replace(call, pieces=[json.dumps(value)]), ""
 
 
 def _sum(first: Finished, second: Finished) -> Finished:

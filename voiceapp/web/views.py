@@ -11,7 +11,6 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.contrib.auth.views import LoginView
 from django.core.paginator import Paginator
-from django.db import close_old_connections
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -22,6 +21,7 @@ from django.views.decorators.http import require_GET, require_safe
 from voiceapp.config import AssistantConfig
 from voiceapp.records.models import Session, Sessions
 from voiceapp.records.store import assistants_for_page
+from voiceapp.records.threads import fresh_connections
 from voiceapp.records.transcript import lines
 from voiceapp.web.signin import take_token
 
@@ -155,13 +155,9 @@ class LogIn(LoginView):
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Say that there is no such page, ``404.html`` (given what Django gives it), with status 404."""
-    # Django makes this page in any thread of a pool's, and its head asks the database who is signed in: each
-    # of them would keep a connection, which is of no use any more once the database was away.
-    close_old_connections()
-    try:
+    # Django makes this page in any thread of a pool's, and its head asks the database who is signed in.
+    with fresh_connections():
         return defaults.page_not_found(request, exception)
-    finally:
-        close_old_connections()
 
 
 def _user(request: HttpRequest) -> User:
