@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from voiceapp.engine.session import CLIENT_TYPES, TRANSCRIPTION_TYPES
+from voiceapp.engine.session.session import CLIENT_TYPES, TRANSCRIPTION_TYPES
 from voiceapp.protocol.dialects import CONTRACT_ONLY_EVENTS, Dialect, Half, from_ga, to_ga
 from voiceapp.protocol.events import CLIENT_EVENTS, SERVER_EVENTS
 
@@ -29,7 +29,7 @@ _REMARKS: Final = {
 
 def emitted() -> dict[str, type]:
     """Return the server events (GA names) that some module of the engine makes."""
-    named = {name for path in Path(__file__).parent.glob("*.py") for name in _names(path)}
+    named = {name for path in Path(__file__).parent.rglob("*.py") for name in _names(path)}
     # The codec makes this one.
     if "error_event" in named:
         named.add("Error")
