@@ -16,7 +16,7 @@ from voiceapp.http_exchange import status_of
 from voiceapp.http_tools import MAX_HTTP_TOOLS, MAX_OPERATIONS, MAX_SETS
 from voiceapp.records import notes, search, seeding
 from voiceapp.relay import timers
-from voiceapp.tools import functions, openapi, openapi_operation, openapi_schema
+from voiceapp.tools import functions, http_client, openapi, openapi_operation, openapi_schema
 from voiceapp.tools.notes import MAX_NOTE_CHARS
 from voiceapp.tools.registry import registry
 
@@ -131,8 +131,8 @@ def test_the_limits_of_tools_are_those_in_force() -> None:
             f"{openapi_operation.MAX_SCHEMA_CHARS:,} characters, {openapi_schema.MAX_NODES:,} parts, "
             f"{openapi_schema.MAX_DEPTH} levels",
         ],
-        ["time of a call, redirects", "30 s, none"],
-        ["calls of one session at once", "8"],
+        ["time of a call, redirects", f"{http_client.CALL_S:g} s, none"],
+        ["calls of one session at once", f"{http_client.AT_ONCE}"],
         ["answer that the model is given", f"{functions.MAX_OUTPUT_CHARS:,} characters"],
     ]
     page = " ".join(PAGES["docs/tools.md"].split())
