@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from voiceapp.config import SETTINGS, Setting
-from voiceapp.engine.event_types import EMITTED
-from voiceapp.engine.session import CLIENT_TYPES, TRANSCRIPTION_TYPES
+from voiceapp.engine.session.event_types import CLIENT_TYPES, EMITTED, TRANSCRIPTION_TYPES
 from voiceapp.protocol.dialects import CONTRACT_ONLY_EVENTS, Dialect, Half, from_ga, to_ga
 from voiceapp.protocol.events import CLIENT_EVENTS, SERVER_EVENTS
 

@@ -11,7 +11,8 @@ from django.conf import settings
 from playwright.sync_api import Playwright, sync_playwright
 
 from tests.browser.browser import CHROMIUM, close_shared
-from tests.browser.scripted import ROOT, ScriptedServer
+from tests.browser.scripted import ScriptedServer
+from tests.parts.places import ROOT
 
 if not settings.configured and not os.environ.get("DJANGO_SETTINGS_MODULE"):
     settings.configure(USE_TZ=True)

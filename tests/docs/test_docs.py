@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 from django.core.management import get_commands
 
 from docs import generate
+from tests.parts.places import ROOT
+from voiceapp.assistants.http_tools import MAX_HTTP_TOOLS, MAX_OPERATIONS, MAX_SETS
 from voiceapp.config import SETTINGS
 from voiceapp.errors import VoiceAppError
-from voiceapp.http_exchange import status_of
-from voiceapp.http_tools import MAX_HTTP_TOOLS, MAX_OPERATIONS, MAX_SETS
-from voiceapp.records import notes, search, seeding
-from voiceapp.relay import timers
-from voiceapp.tools import functions, http_client, openapi, openapi_operation, openapi_schema
-from voiceapp.tools.notes import MAX_NOTE_CHARS
+from voiceapp.records.setup import seeding
+from voiceapp.records.store import notes, search
+from voiceapp.relay.session import timers
+from voiceapp.serving.exchange import status_of
+from voiceapp.tools import functions
+from voiceapp.tools.http import openapi, operation, schema, tools
 from voiceapp.tools.registry import registry
+from voiceapp.tools.shipped.session import MAX_NOTE_CHARS
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text()
     for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "voiceapp").rglob("*.md"))
 }
 SOURCES = {path: path.read_text() for path in (ROOT / "voiceapp").rglob("*.py")}
 CODES = {code for text in SOURCES.values() for code in re.findall(r'"([a-z]+(?:_[a-z]+)+)"', text)}
+FILE_NAMES = {
+    path.name
+    for folder in (ROOT, *(ROOT / name for name in ("docs", "static", "templates", "tests", "voiceapp")))
+    for path in (folder.glob("*") if folder == ROOT else folder.rglob("*"))
+}
+"""A file that was just named with its folder, or lies in the root, is named alone."""
 
 each_page = pytest.mark.parametrize("page", sorted(PAGES))
 
@@ -128,11 +135,11 @@ def test_the_limits_of_tools_are_those_in_force() -> None:
         ["sets of an assistant / operations of all of them", f"{MAX_SETS} / {MAX_HTTP_TOOLS}"],
         [
             "a tool's arguments, described",
-            f"{openapi_operation.MAX_SCHEMA_CHARS:,} characters, {openapi_schema.MAX_NODES:,} parts, "
-            f"{openapi_schema.MAX_DEPTH} levels",
+            f"{operation.MAX_SCHEMA_CHARS:,} characters, {schema.MAX_NODES:,} parts, "
+            f"{schema.MAX_DEPTH} levels",
         ],
-        ["time of a call, redirects", f"{http_client.CALL_S:g} s, none"],
-        ["calls of one session at once", f"{http_client.AT_ONCE}"],
+        ["time of a call, redirects", f"{tools.CALL_S:g} s, none"],
+        ["calls of one session at once", f"{tools.AT_ONCE}"],
         ["answer that the model is given", f"{functions.MAX_OUTPUT_CHARS:,} characters"],
     ]
     page = " ".join(PAGES["docs/tools.md"].split())
@@ -160,11 +167,14 @@ def test_the_links_lead_somewhere(page: str) -> None:
 
 @each_page
 def test_the_files_that_are_named_exist(page: str) -> None:
-    named = re.findall(
-        r"(?<![\w/.:-])((?:[\w.-]+/)+(?:[\w.-]+\.(?:py|js|mjs|md|toml|css|html))?)(?![\w/.-]*\w)", PAGES[page]
-    )
+    endings = "py|js|mjs|md|toml|css|html"
+    named = re.findall(rf"(?<![\w/.:-])((?:[\w.-]+/)*(?:[\w.-]+\.(?:{endings}))?)(?![\w/.-]*\w)", PAGES[page])
     roots = (ROOT, ROOT / "voiceapp", ROOT / "static" / "voiceapp")
-    missing = [name for name in named if not any((root / name).exists() for root in roots)]
+    missing = [
+        name
+        for name in filter(None, named)
+        if name not in FILE_NAMES and not any((root / name).exists() for root in roots)
+    ]
     assert not missing
 
 

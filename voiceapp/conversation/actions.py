@@ -8,13 +8,13 @@ import msgspec
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.protocol import codec
-from voiceapp.protocol.events import Object
+from voiceapp.types import JsonObject
 
 
 class SendUpstream(msgspec.Struct, frozen=True):
     """Send a client event (GA shape) to the Realtime service."""
 
-    fields: Object
+    fields: JsonObject
 
 
 class SendBrowser(msgspec.Struct, frozen=True):
@@ -78,9 +78,9 @@ class FinishedResponse(msgspec.Struct, frozen=True, kw_only=True):
 
     response_id: str
     status: str
-    status_details: Object | None = None
-    usage: Object | None = None
-    metadata: Object | None = None
+    status_details: JsonObject | None = None
+    usage: JsonObject | None = None
+    metadata: JsonObject | None = None
     latency_ms: int | None = None
 
 
@@ -140,7 +140,7 @@ Action: TypeAlias = (
 )
 
 
-def to_browser(fields: Object) -> SendBrowser:
+def to_browser(fields: JsonObject) -> SendBrowser:
     """Return a message for the page."""
     return SendBrowser(codec.encode_fields(fields).decode())
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from voiceapp.conversation import session_config
 from voiceapp.conversation.actions import Action, KeptItem, SaveItem, to_browser
-from voiceapp.conversation.doubt import Doubt
+from voiceapp.conversation.turn import Doubt
 from voiceapp.protocol import events
-from voiceapp.protocol.events import Object
+from voiceapp.types import JsonObject
 
 TextEvent = (
     events.ResponseOutputTextDelta
@@ -43,7 +42,7 @@ class Items:
         """Return an item, if it is known."""
         return self.by_id.get(str(item_id))
 
-    def note(self, raw: Object, previous: Any, now: float) -> KeptItem:
+    def note(self, raw: JsonObject, previous: Any, now: float) -> KeptItem:
         """Take the service's word for an item; ``previous`` is its ``previous_item_id``, if any was said."""
         item_id = str(raw.get("id", ""))
         item = self.by_id.get(item_id)
@@ -53,10 +52,10 @@ class Items:
             item = KeptItem(item_id=item_id, previous_item_id=before, started_ms=started_ms)
             self.by_id[item_id] = item
             self.last_id = item_id
-        session_config.read_item(item, raw, captions=self.captions)
+        read_item(item, raw, captions=self.captions)
         return item
 
-    def done(self, raw: Object, previous: Any, now: float) -> list[Action]:
+    def done(self, raw: JsonObject, previous: Any, now: float) -> list[Action]:
         """Take a finished item; one whose transcript is still due is kept once that has come."""
         item = self.note(raw, previous, now)
         item.ended_ms = int(now)
@@ -126,3 +125,37 @@ class Items:
             actions += self.transcript(item_id, "", "failed", now)
             actions.append(to_browser({"type": "caption.failed", "item_id": item_id}))
         return actions
+
+
+def read_item(item: KeptItem, raw: JsonObject, *, captions: bool) -> None:
+    """Bring ``item`` up to what the service says of it; text that is there already is not lost."""
+    item.type = str(raw.get("type") or item.type)
+    item.role = str(raw.get("role") or item.role)
+    item.status = str(raw.get("status") or item.status)
+    item.name = str(raw.get("name") or item.name)
+    item.call_id = str(raw.get("call_id") or item.call_id)
+    item.arguments = str(raw.get("arguments") or item.arguments)
+    texts: list[str] = []
+    for part in raw.get("content") or []:
+        kind = str(part.get("type", ""))
+        if "audio" in kind:
+            item.modality = "audio"
+        texts.append(str(part.get("text") or part.get("transcript") or ""))
+    if item.type == "function_call_output":
+        texts = [str(raw.get("output") or "")]
+    text = " ".join(part for part in texts if part)
+    if text:
+        item.generated_text = text
+    if item.role == "user" and item.modality == "audio" and not item.transcript_status and captions:
+        item.transcript_status = "completed" if text else "pending"
+    item.raw = _without_audio(raw)
+
+
+def _without_audio(raw: JsonObject) -> JsonObject:
+    """Return an item without its sound, and a list of tools as their names: descriptions have no end."""
+    if isinstance(raw.get("tools"), list):
+        raw = {**raw, "tools": [tool.get("name") for tool in raw["tools"] if isinstance(tool, dict)]}
+    content = raw.get("content")
+    if not isinstance(content, list):
+        return raw
+    return {**raw, "content": [{k: v for k, v in part.items() if k != "audio"} for part in content]}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from voiceapp.config import AssistantConfig, VoiceConfig
+from voiceapp.assistants.assistant import AssistantConfig
+from voiceapp.config import VoiceConfig
 from voiceapp.conversation.actions import SendBrowser, to_browser
-from voiceapp.protocol.events import Object
-from voiceapp.relay.legs import Legs
+from voiceapp.relay.session.transcoding import Legs
+from voiceapp.types import JsonObject
 
 
-def ready(session_id: str, assistant: AssistantConfig, legs: Legs, config: VoiceConfig) -> Object:
+def ready(session_id: str, assistant: AssistantConfig, legs: Legs, config: VoiceConfig) -> JsonObject:
     """Return the part of ``session.ready`` that does not depend on the service."""
     return {
         "type": "session.ready",
@@ -21,7 +22,7 @@ def ready(session_id: str, assistant: AssistantConfig, legs: Legs, config: Voice
     }
 
 
-def resumed(session_id: str, seq: int, frames: int, *, lost: bool, moved: bool = False) -> Object:
+def resumed(session_id: str, seq: int, frames: int, *, lost: bool, moved: bool = False) -> JsonObject:
     """Return ``session.resumed``: messages go on after ``seq``; ``lost``: some before that are missing.
 
     A line that dies without a goodbye swallows what the microphone brings: the page sends again what follows

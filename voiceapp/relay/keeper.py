@@ -8,7 +8,7 @@ from uuid import UUID
 
 from voiceapp.conversation.actions import FinishedCall, FinishedResponse, KeptItem, SendBrowser, notice
 from voiceapp.errors import VoiceAppError
-from voiceapp.records import store
+from voiceapp.records.store import store
 
 logger = logging.getLogger(__name__)
 
