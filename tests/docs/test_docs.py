@@ -168,7 +168,9 @@ def test_the_links_lead_somewhere(page: str) -> None:
 @each_page
 def test_the_files_that_are_named_exist(page: str) -> None:
     endings = "py|js|mjs|md|toml|css|html"
-    named = re.findall(rf"(?<![\w/.:-])((?:[\w.-]+/)*(?:[\w.-]+\.(?:{endings}))?)(?![\w/.-]*\w)", PAGES[page])
+    named = re.findall(
+        rf"(?<![\w/.:-])((?:[\w.-]+/)*(?:[\w-][\w.-]*\.(?:{endings}))?)(?![\w/.-]*\w)", PAGES[page]
+    )
     roots = (ROOT, ROOT / "voiceapp", ROOT / "static" / "voiceapp")
     missing = [
         name
