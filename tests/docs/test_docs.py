@@ -181,6 +181,12 @@ def test_the_files_that_are_named_exist(page: str) -> None:
 
 
 @each_page
+def test_the_programs_that_are_named_exist(page: str) -> None:
+    for module in re.findall(r"-m ((?:tests|docs)\.[\w.]*\w)", PAGES[page]):
+        assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
+
+
+@each_page
 def test_nothing_is_left_to_be_filled_in(page: str) -> None:
     assert "@@" not in PAGES[page]
 
