@@ -5,12 +5,12 @@ import { AudioHost } from './audio/host.js';
 import { Microphone, MicrophoneError } from './audio/microphone.js';
 import { FRAME_MS, formatName, silentFrame } from './audio/pcm.js';
 import { Player } from './audio/player.js';
-import { HoldGate } from './hold.js';
-import { initialState, reduce } from './realtime/conversation.js';
+import { HoldGate } from './call/hold.js';
+import { initialState, reduce } from './state/conversation.js';
 import { approvalAnswer, closeInWords, startFields, typedMessage } from './realtime/events.js';
 import { RealtimeSocket } from './realtime/socket.js';
 
-/** @typedef {import('./realtime/conversation.js').State} State */
+/** @typedef {import('./state/conversation.js').State} State */
 /** @typedef {import('./realtime/events.js').ServerEvent} ServerEvent */
 /** @typedef {import('./realtime/events.js').ClientEvent} ClientEvent */
 /** @typedef {import('./realtime/events.js').Assistant} Assistant */

@@ -2,7 +2,7 @@
 /** The questions whether a tool may be called, each a card with two buttons and the time that is left. */
 import { fieldsOf, inWords, inert, leftInWords, prettyArguments } from './words.js';
 
-/** @typedef {import('../realtime/tools.js').Approval} Approval */
+/** @typedef {import('../state/tools.js').Approval} Approval */
 /** @typedef {{root: HTMLElement, left: HTMLElement, buttons: HTMLButtonElement[], shown: Approval | null, words: string}} Card */
 
 export class Approvals {

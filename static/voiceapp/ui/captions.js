@@ -2,8 +2,8 @@
 /** The captions of both sides, kept in step with the state; text goes in as text only. */
 import { TOOL, inert, seconds, splitAt, splitHeard } from './words.js';
 
-/** @typedef {import('../realtime/conversation.js').Caption} Caption */
-/** @typedef {import('../realtime/conversation.js').State} State */
+/** @typedef {import('../state/conversation.js').Caption} Caption */
+/** @typedef {import('../state/conversation.js').State} State */
 /** @typedef {{root: HTMLElement, who: HTMLElement, said: HTMLElement, meta: HTMLElement, shown: Caption | null, reached: number}} Line */
 
 /** Distance from the end within which the log follows new text. */
@@ -190,7 +190,7 @@ function metaOf(caption) {
 }
 
 /**
- * @param {import('../realtime/tools.js').Tool} tool
+ * @param {import('../state/tools.js').Tool} tool
  * @returns {string}
  */
 function toolTitle(tool) {

@@ -1,13 +1,13 @@
 // @ts-check
 /** Puts the state on the page. */
-import { status } from '../realtime/conversation.js';
+import { status } from '../state/conversation.js';
 import { Approvals } from './approvals.js';
 import { Captions } from './captions.js';
 import { Rings, loudness } from './rings.js';
 import { PROBLEMS, STATUS, hintOf, leftOf } from './words.js';
 
-/** @typedef {import('../realtime/conversation.js').State} State */
-/** @typedef {import('../realtime/conversation.js').Status} Status */
+/** @typedef {import('../state/conversation.js').State} State */
+/** @typedef {import('../state/conversation.js').Status} Status */
 /**
  * @typedef {{
  *   onRetryMicrophone: () => void, onDismiss: (key: number) => void, onAnswer: (id: string, approve: boolean) => void,
@@ -67,7 +67,7 @@ export class View {
 
   /**
    * @param {State} state
-   * @param {(caption: import('../realtime/conversation.js').Caption) => number} progress
+   * @param {(caption: import('../state/conversation.js').Caption) => number} progress
    */
   show(state, progress) {
     const now = status(state);

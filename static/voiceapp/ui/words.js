@@ -1,7 +1,7 @@
 // @ts-check
 /** The page's sentences. Pure. */
 
-/** @typedef {import('../realtime/conversation.js').Status} Status */
+/** @typedef {import('../state/conversation.js').Status} Status */
 
 /** One word or two for each state, and what to do in it. @type {Readonly<Record<Status, {word: string, hint: string}>>} */
 export const STATUS = {
@@ -244,7 +244,7 @@ export function leftInWords(ms) {
   return `Waits for you: ${shown}`;
 }
 
-/** How a tool's call goes. @type {Readonly<Record<import('../realtime/tools.js').Tool['state'], string>>} */
+/** How a tool's call goes. @type {Readonly<Record<import('../state/tools.js').Tool['state'], string>>} */
 export const TOOL = {
   made: '', running: 'running…', waiting: 'waits for you', done: 'done', failed: 'failed', denied: 'not allowed',
   unavailable: 'tools not available',

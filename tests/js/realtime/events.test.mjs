@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { canResume, closeInWords, parseAudio, parseEvent } from '../../static/voiceapp/realtime/events.js';
-import { seconds, splitAt, splitHeard } from '../../static/voiceapp/ui/words.js';
+import { canResume, closeInWords, parseAudio, parseEvent } from '../../../static/voiceapp/realtime/events.js';
+import { seconds, splitAt, splitHeard } from '../../../static/voiceapp/ui/words.js';
 
 test('what is not an event is passed over; one that lacks a field keeps its number', () => {
   for (const text of ['', '{', '[]', 'null', '"x"', '{"type":3}']) assert.equal(parseEvent(text), null);

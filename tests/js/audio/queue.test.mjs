@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { encode } from '../../static/voiceapp/audio/pcm.js';
-import { FADE_MS, LIMIT_MS, PlayQueue } from '../../static/voiceapp/audio/queue.js';
-import { level, sine } from './signal.mjs';
+import { encode } from '../../../static/voiceapp/audio/pcm.js';
+import { FADE_MS, LIMIT_MS, PlayQueue } from '../../../static/voiceapp/audio/queue.js';
+import { level, sine } from '../signal.mjs';
 
 const HZ = 24000;
 const QUANTUM_MS = (128 * 1000) / HZ;

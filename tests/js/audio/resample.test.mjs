@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Framer } from '../../static/voiceapp/audio/frames.js';
-import { decode } from '../../static/voiceapp/audio/pcm.js';
-import { Resampler } from '../../static/voiceapp/audio/resample.js';
-import { level, sine } from './signal.mjs';
+import { Framer } from '../../../static/voiceapp/audio/frames.js';
+import { decode } from '../../../static/voiceapp/audio/pcm.js';
+import { Resampler } from '../../../static/voiceapp/audio/resample.js';
+import { level, sine } from '../signal.mjs';
 
 const RATES = [16000, 24000, 44100, 48000, 96000];
 

@@ -1,7 +1,7 @@
-// The page's sentences: run by `node --test tests/js/words.test.mjs`.
+// The page's sentences: run by `node --test tests/js/ui/words.test.mjs`.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { STATUS, hintOf } from '../../static/voiceapp/ui/words.js';
+import { STATUS, hintOf } from '../../../static/voiceapp/ui/words.js';
 
 const open = { microphone: 'on', muted: false, pushToTalk: false };
 

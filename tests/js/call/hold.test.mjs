@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { CaptureClock } from '../../static/voiceapp/audio/clock.js';
-import { HoldGate } from '../../static/voiceapp/hold.js';
+import { CaptureClock } from '../../../static/voiceapp/audio/clock.js';
+import { HoldGate } from '../../../static/voiceapp/call/hold.js';
 
 const frame = (n) => ({ bytes: Uint8Array.of(n), level: 0, time: 0 });
 

@@ -6,7 +6,7 @@
 import { append, heard, itemSeen, linked, pastSeen, removed, upsert } from './items.js';
 import { serverUnavailable, toolHandlers } from './tools.js';
 
-/** @typedef {import('./events.js').ServerEvent} ServerEvent */
+/** @typedef {import('../realtime/events.js').ServerEvent} ServerEvent */
 /** @typedef {'none' | 'pending' | 'completed' | 'failed' | 'doubtful'} TranscriptStatus doubtful: nobody may have spoken */
 /**
  * @typedef {{
@@ -30,7 +30,7 @@ import { serverUnavailable, toolHandlers } from './tools.js';
  *   userSpeaking: boolean, awaiting: boolean, response: string | null, playing: string | null,
  *   captions: Readonly<Record<string, Caption>>, seen: readonly string[], order: readonly string[],
  *   approvals: readonly import('./tools.js').Approval[], notices: readonly Notice[], noticeKey: number,
- *   ending: import('./events.js').Ending | null, offer: Offer | null,
+ *   ending: import('../realtime/events.js').Ending | null, offer: Offer | null,
  *   limits: Readonly<Record<string, Left>>,
  * }} State
  * `seen` is the order in which items became known, `order` that of the conversation.

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { initialState, reduce, status } from '../../static/voiceapp/realtime/conversation.js';
-import { approvalAnswer, parseEvent } from '../../static/voiceapp/realtime/events.js';
-import { fieldsOf, inWords, inert, leftInWords, prettyArguments } from '../../static/voiceapp/ui/words.js';
+import { initialState, reduce, status } from '../../../static/voiceapp/state/conversation.js';
+import { approvalAnswer, parseEvent } from '../../../static/voiceapp/realtime/events.js';
+import { fieldsOf, inWords, inert, leftInWords, prettyArguments } from '../../../static/voiceapp/ui/words.js';
 
 const run = (events, state = initialState()) => events.reduce(reduce, state);
 const HEAD = { index: 0, item_id: 'f1', call_id: 'c1' };

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { leftOf } from '../../static/voiceapp/ui/words.js';
+import { leftOf } from '../../../static/voiceapp/ui/words.js';
 import { test } from 'node:test';
 
-import { initialState, reduce, status } from '../../static/voiceapp/realtime/conversation.js';
-import { inOrder } from '../../static/voiceapp/realtime/order.js';
+import { initialState, reduce, status } from '../../../static/voiceapp/state/conversation.js';
+import { inOrder } from '../../../static/voiceapp/state/order.js';
 
 const READY = {
   type: 'session.ready', session_id: 's', assistant: { slug: 'g', name: 'Guide' },
