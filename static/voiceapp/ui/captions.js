@@ -20,7 +20,7 @@ export class Captions {
     /** @type {Map<string, Line>} */
     this.lines = new Map();
     /** @type {Set<string>} */
-    this.told = new Set();
+    this.announced = new Set();
     this.order = '';
     let following = true;
     log.addEventListener('scroll', () => {
@@ -35,7 +35,7 @@ export class Captions {
   /** Empty the log for a new conversation. */
   clear() {
     this.lines.clear();
-    this.told.clear();
+    this.announced.clear();
     this.order = '';
     this.log.replaceChildren();
   }
@@ -143,9 +143,9 @@ export class Captions {
    * @param {string} assistant
    */
   #tell(caption, assistant) {
-    if (caption.earlier || this.told.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
+    if (caption.earlier || this.announced.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
     if (caption.transcript === 'pending' || (caption.role === 'user' && !caption.spoken)) return;
-    this.told.add(caption.id);
+    this.announced.add(caption.id);
     if (caption.tool) this.announce(`${toolTitle(caption.tool)} ${inert(caption.text)}: ${metaOf(caption)}`);
     else if (caption.transcript === 'failed') this.announce('What you said was not transcribed.');
     else if (caption.text && caption.role === 'user') this.announce(`You said: ${caption.text}`);
