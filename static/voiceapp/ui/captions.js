@@ -60,7 +60,7 @@ export class Captions {
       const line = this.lines.get(id) ?? this.#make(caption, state.assistant);
       const reached = caption.role === 'assistant' && caption.spoken && !caption.earlier ? progress(caption) : 1;
       if (line.shown !== caption || line.reached !== reached) this.#fill(line, caption, reached);
-      this.#tell(caption, state.assistant);
+      this.#announceOnce(caption, state.assistant);
     }
     const order = shown.join(' ');
     if (order !== this.order) this.#arrange(shown);
@@ -142,7 +142,7 @@ export class Captions {
    * @param {Caption} caption
    * @param {string} assistant
    */
-  #tell(caption, assistant) {
+  #announceOnce(caption, assistant) {
     if (caption.earlier || this.announced.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
     if (caption.transcript === 'pending' || (caption.role === 'user' && !caption.spoken)) return;
     this.announced.add(caption.id);
