@@ -1,7 +1,7 @@
 """The built-in brain: honest, deterministic, and small.
 
 It is no language model. It greets, remembers a name, tells the time and the date, does sums, counts, repeats,
-tells jokes and stories, answers about this product from its README, calls the session's tools by matching
+tells jokes and stories, answers about this product from its guide, calls the session's tools by matching
 words, and says plainly what it cannot do. ``instructions`` bind it only in what it can: its name, brevity,
 language.
 """
@@ -129,7 +129,7 @@ class Brain:
         ):
             return None
         answer = self._guide.answer(turn.text)
-        return answer or "I know nothing about that: the README that came with me does not say."
+        return answer or "I know nothing about that: the guide that came with me does not say."
 
 
 def _news(request: ReplyRequest) -> str:

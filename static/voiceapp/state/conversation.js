@@ -4,9 +4,10 @@
  * (`local.*`), and returns the next. Pure; the same events give the same page.
  */
 import { append, heard, itemSeen, linked, pastSeen, removed, upsert } from './items.js';
+import { dismissed, failed, noticed, withNotice } from './notices.js';
 import { serverUnavailable, toolHandlers } from './tools.js';
 
-/** @typedef {import('./events.js').ServerEvent} ServerEvent */
+/** @typedef {import('../realtime/events.js').ServerEvent} ServerEvent */
 /** @typedef {'none' | 'pending' | 'completed' | 'failed' | 'doubtful'} TranscriptStatus doubtful: nobody may have spoken */
 /**
  * @typedef {{
@@ -18,7 +19,6 @@ import { serverUnavailable, toolHandlers } from './tools.js';
  * `text` is all that was said or made; `heard` the part of it that was heard where it was cut, else null.
  * `speaker` is the assistant's name, `earlier` whether it was said in a session before this one.
  */
-/** @typedef {{key: number, code: string, message: string, level: 'info' | 'warning' | 'error'}} Notice */
 /** @typedef {{left: number, of: number | null}} Left what the service still allows, and out of how much */
 /** @typedef {{slug: string, voice: string, name: string, now: string}} Offer somebody else, or another voice, to go on with */
 /**
@@ -29,8 +29,8 @@ import { serverUnavailable, toolHandlers } from './tools.js';
  *   muted: boolean, holding: boolean, stalled: boolean, starting: string,
  *   userSpeaking: boolean, awaiting: boolean, response: string | null, playing: string | null,
  *   captions: Readonly<Record<string, Caption>>, seen: readonly string[], order: readonly string[],
- *   approvals: readonly import('./tools.js').Approval[], notices: readonly Notice[], noticeKey: number,
- *   ending: import('./events.js').Ending | null, offer: Offer | null,
+ *   approvals: readonly import('./tools.js').Approval[], notices: readonly import('./notices.js').Notice[], noticeKey: number,
+ *   ending: import('../realtime/events.js').Ending | null, offer: Offer | null,
  *   limits: Readonly<Record<string, Left>>,
  * }} State
  * `seen` is the order in which items became known, `order` that of the conversation.
@@ -39,17 +39,6 @@ import { serverUnavailable, toolHandlers } from './tools.js';
  * @typedef {'idle' | 'connecting' | 'listening' | 'hold' | 'text' | 'thinking' | 'speaking' | 'muted' | 'reconnecting'
  *   | 'stalled' | 'asking' | 'ended' | 'failed'} Status
  */
-
-/** Notices that are shown at once; older ones go. */
-const SHOWN_NOTICES = 3;
-/** Errors that are no news to the user: races that the service and the relay settle between them. */
-const QUIET = new Set([
-  'response_cancel_not_active', 'conversation_already_has_active_response', 'input_audio_buffer_commit_empty',
-  'item_truncate_invalid_item_id', 'item_retrieve_invalid_item_id', 'approval_already_settled',
-]);
-
-/** Notices that the caption of the answer gives already. */
-const SHOWN_ELSEWHERE = new Set(['response_interrupted', 'response_stopped']);
 
 /** @returns {State} */
 export function initialState() {
@@ -88,19 +77,6 @@ export function status(state) {
 export function reduce(state, event) {
   const handler = HANDLERS.get(event.type);
   return handler ? handler(state, event) : state;
-}
-
-/**
- * @param {State} state
- * @param {string} code
- * @param {string} message
- * @param {Notice['level']} level
- * @returns {State}
- */
-function withNotice(state, code, message, level) {
-  const others = state.notices.filter((notice) => notice.code !== code);
-  const notice = { key: state.noticeKey, code, message, level };
-  return { ...state, noticeKey: state.noticeKey + 1, notices: [...others, notice].slice(-SHOWN_NOTICES) };
 }
 
 /**
@@ -163,17 +139,6 @@ function responseDone(state, event) {
  * @param {ServerEvent} event
  * @returns {State}
  */
-function failed(state, event) {
-  const code = String(event.error.code ?? event.error.type ?? 'error');
-  const next = { ...state, awaiting: false };
-  return QUIET.has(code) ? next : withNotice(next, code, String(event.error.message ?? 'Something failed.'), 'error');
-}
-
-/**
- * @param {State} state
- * @param {ServerEvent} event
- * @returns {State}
- */
 function speechStarted(state, event) {
   const next = { ...state, userSpeaking: true, awaiting: false };
   if (state.captions[event.item_id]) return next;
@@ -212,9 +177,8 @@ const HANDLERS = new Map(Object.entries({
   },
   notice: (state, event) => {
     if (event.code === 'upstream_starting') return { ...state, starting: event.message };
-    if (SHOWN_ELSEWHERE.has(event.code)) return state;
     if (event.code === 'mcp_tools_unavailable') return serverUnavailable(state, event, upsert);
-    return withNotice(state, event.code, event.message, event.level ?? 'info');
+    return noticed(state, event);
   },
   error: failed,
   ...toolHandlers(upsert),
@@ -284,7 +248,5 @@ const HANDLERS = new Map(Object.entries({
     ? upsert(state, event.item_id, { afterStopMs: event.after_stop_ms, afterWordMs: event.after_word_ms })
     : state,
   'local.notice': (state, event) => withNotice(state, event.code, event.message, event.level ?? 'info'),
-  'local.dismiss': (state, event) => ({
-    ...state, notices: state.notices.filter((notice) => notice.key !== event.key),
-  }),
+  'local.dismiss': dismissed,
 }));

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { DEAD_MS, KEPT_FRAMES, PING_MS, RealtimeSocket } from '../../static/voiceapp/realtime/socket.js';
+import { KEPT_FRAMES } from '../../../static/voiceapp/realtime/send_buffer.js';
+import { DEAD_MS, PING_MS, RealtimeSocket } from '../../../static/voiceapp/realtime/socket.js';
 
 /** A socket, a clock and a network that the test moves. */
 class World {

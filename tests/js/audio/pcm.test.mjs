@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { FORMATS, decode, decodeInto, encode, formatName, rms, silentFrame } from '../../static/voiceapp/audio/pcm.js';
+import { FORMATS, decode, decodeInto, encode, formatName, rms, silentFrame } from '../../../static/voiceapp/audio/pcm.js';
 
 /** Decision values of G.711 table 2a (μ-law): segment ends and step sizes on the 14-bit scale. */
 const ULAW_STEPS = [[1, 1, 1], [15, 2, 31], [16, 4, 95], [16, 8, 223], [16, 16, 479], [16, 32, 991], [16, 64, 2015],

@@ -3,8 +3,8 @@
 import { inOrder } from './order.js';
 import { callItem } from './tools.js';
 
-/** @typedef {import('./events.js').ServerEvent} ServerEvent */
-/** @typedef {import('./events.js').WireItem} WireItem */
+/** @typedef {import('../realtime/events.js').ServerEvent} ServerEvent */
+/** @typedef {import('../realtime/events.js').WireItem} WireItem */
 /** @typedef {import('./conversation.js').State} State */
 /** @typedef {import('./conversation.js').Caption} Caption */
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { CaptureClock } from '../../static/voiceapp/audio/clock.js';
-import { HoldGate } from '../../static/voiceapp/hold.js';
+import { HoldGate } from '../../../static/voiceapp/call/hold.js';
 
 const frame = (n) => ({ bytes: Uint8Array.of(n), level: 0, time: 0 });
 
@@ -42,16 +41,4 @@ test('pressed again before the tail ended: a new turn', () => {
   assert.deepEqual(gate.pass(frame(0), 0), { send: [], over: null });
   gate.release();
   assert.equal(gate.pass(frame(1), 0).over, 'tap');
-});
-
-test('the clock finds the page’s time of a sample across pauses', () => {
-  const clock = new CaptureClock();
-  for (let n = 0; n < 50; n += 1) clock.note(5000 + n * 20 + (n % 3), 20);
-  for (let n = 0; n < 50; n += 1) clock.note(9000 + n * 20, 20);
-  assert.equal(clock.position, 2000);
-  assert.equal(clock.heardAt(0), 5000);
-  assert.equal(clock.heardAt(990), 5990);
-  assert.equal(clock.heardAt(1500), 9500);
-  clock.restart();
-  assert.equal(clock.heardAt(0), null);
 });

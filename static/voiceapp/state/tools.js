@@ -1,8 +1,8 @@
 // @ts-check
 /** Calls of tools, and the questions whether they may run, as parts of the page's state. Pure. */
 
-/** @typedef {import('./events.js').ServerEvent} ServerEvent */
-/** @typedef {import('./events.js').WireItem} WireItem */
+/** @typedef {import('../realtime/events.js').ServerEvent} ServerEvent */
+/** @typedef {import('../realtime/events.js').WireItem} WireItem */
 /** @typedef {import('./conversation.js').State} State */
 /** @typedef {import('./conversation.js').Caption} Caption */
 /**

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { canResume, closeInWords, parseAudio, parseEvent } from '../../static/voiceapp/realtime/events.js';
-import { seconds, splitAt, splitHeard } from '../../static/voiceapp/ui/words.js';
+import { approvalAnswer, canResume, closeInWords, parseAudio, parseEvent } from '../../../static/voiceapp/realtime/events.js';
 
 test('what is not an event is passed over; one that lacks a field keeps its number', () => {
   for (const text of ['', '{', '[]', 'null', '"x"', '{"type":3}']) assert.equal(parseEvent(text), null);
@@ -37,20 +36,15 @@ test('only breaks of the line are resumed', () => {
   for (const code of [4000, 4001, 4004, 4016, 4017]) assert.ok(!canResume(code));
 });
 
-test('unheard words are split off, also where the wording differs in spaces', () => {
-  assert.deepEqual(splitHeard('One two three.', 'One two'), ['One two', ' three.']);
-  assert.deepEqual(splitHeard('One, two three.', 'One two'), ['One, two', ' three.']);
-  assert.deepEqual(splitHeard('One two.', ''), ['', 'One two.']);
-  assert.deepEqual(splitHeard('One two.', 'One two.'), ['One two.', '']);
+test('an answer is the protocol’s item', () => {
+  assert.deepEqual(approvalAnswer('q1', true), {
+    type: 'conversation.item.create',
+    item: { type: 'mcp_approval_response', approval_request_id: 'q1', approve: true },
+  });
 });
 
-test('the place of the voice is the end of a word', () => {
-  assert.deepEqual(splitAt('One two three', 0.3), ['One two', ' three']);
-  assert.deepEqual(splitAt('One two three', 0), ['One', ' two three']);
-  assert.deepEqual(splitAt('One two three', 1), ['One two three', '']);
-});
-
-test('durations', () => {
-  assert.equal(seconds(312), '0.31 s');
-  assert.equal(seconds(12345), '12.3 s');
+test('events that lack what the page needs are passed over', () => {
+  for (const type of ['approval.requested', 'approval.settled', 'tool.progress', 'response.tool_call.error']) {
+    assert.equal(parseEvent(JSON.stringify({ type, seq: 4 }))?.type, 'unusable');
+  }
 });

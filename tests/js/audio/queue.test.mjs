@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { encode } from '../../static/voiceapp/audio/pcm.js';
-import { FADE_MS, LIMIT_MS, PlayQueue } from '../../static/voiceapp/audio/queue.js';
-import { level, sine } from './signal.mjs';
+import { encode } from '../../../static/voiceapp/audio/pcm.js';
+import { FADE_MS, LIMIT_MS, PlayQueue } from '../../../static/voiceapp/audio/queue.js';
+import { level, sine } from '../signal.mjs';
 
 const HZ = 24000;
 const QUANTUM_MS = (128 * 1000) / HZ;
@@ -54,8 +54,8 @@ test('500 played, 400 starved, 1 s fed, interrupted 200 later: 700', () => {
   play(queue, 200);
   queue.cut('A');
   near(finals(queue).A, 700, QUANTUM_MS);
-  assert.equal(queue.gaps, 1);
-  near((queue.gapSamples * 1000) / HZ, 400, QUANTUM_MS);
+  assert.equal(queue.gaps.count, 1);
+  near((queue.gaps.samples * 1000) / HZ, 400, QUANTUM_MS);
 });
 
 test('a cut of the second item lets the first play on', () => {
@@ -145,7 +145,7 @@ test('waiting for more is no gap once the item is finished', () => {
   queue.push('A', pcm(100));
   queue.finish('A');
   play(queue, 500);
-  assert.equal(queue.gaps, 0);
+  assert.equal(queue.gaps.count, 0);
   assert.deepEqual(finals(queue), { A: 100 });
 });
 
@@ -171,8 +171,8 @@ test('late chunks at 1.05 times real time: gaps are counted and bounded, all is 
     out.push(...quantum);
   }
   assert.deepEqual(finals(queue), { A: 5000 });
-  assert.ok(queue.gaps >= 1 && queue.gaps <= 12, `${queue.gaps} gaps`);
-  assert.ok((queue.gapSamples * 1000) / HZ < 1000, 'time in gaps');
+  assert.ok(queue.gaps.count >= 1 && queue.gaps.count <= 12, `${queue.gaps.count} gaps`);
+  assert.ok((queue.gaps.samples * 1000) / HZ < 1000, 'time in gaps');
   // Without the gaps, what was played is what was sent.
   const heard = out.filter((sample, i) => sample !== 0 || (out[i - 1] !== 0 && out[i + 1] !== 0));
   const expected = [...sine(HZ, 5, 440)].filter((sample) => Math.abs(sample) > 1e-5);

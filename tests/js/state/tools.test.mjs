@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { initialState, reduce, status } from '../../static/voiceapp/realtime/conversation.js';
-import { approvalAnswer, parseEvent } from '../../static/voiceapp/realtime/events.js';
-import { fieldsOf, inWords, inert, leftInWords, prettyArguments } from '../../static/voiceapp/ui/words.js';
+import { initialState, reduce, status } from '../../../static/voiceapp/state/conversation.js';
 
 const run = (events, state = initialState()) => events.reduce(reduce, state);
 const HEAD = { index: 0, item_id: 'f1', call_id: 'c1' };
@@ -92,59 +90,4 @@ test('a server without tools is one line, however often it fails', () => {
   assert.deepEqual(state.order, ['server:shop', 'server:bank']);
   assert.deepEqual(state.captions['server:shop'].tool, { state: 'unavailable', callId: '', server: '', note: 'No.' });
   assert.equal(state.notices.length, 0);
-});
-
-test('an answer is the protocol’s item', () => {
-  assert.deepEqual(approvalAnswer('q1', true), {
-    type: 'conversation.item.create',
-    item: { type: 'mcp_approval_response', approval_request_id: 'q1', approve: true },
-  });
-});
-
-test('events that lack what the page needs are passed over', () => {
-  for (const type of ['approval.requested', 'approval.settled', 'tool.progress', 'response.tool_call.error']) {
-    assert.equal(parseEvent(JSON.stringify({ type, seq: 4 }))?.type, 'unusable');
-  }
-});
-
-test('arguments are laid out with their own tokens', () => {
-  assert.equal(prettyArguments('{"a":1,"b":[1,{"c":"x, {y}"}],"d":{},"e":[]}'),
-    '{\n  "a": 1,\n  "b": [\n    1,\n    {\n      "c": "x, {y}"\n    }\n  ],\n  "d": {},\n  "e": []\n}');
-  // What would be rounded or dropped by parsing is shown as it would be sent.
-  assert.equal(prettyArguments('{"n":12345678901234567890,"n":1.10}'), '{\n  "n": 12345678901234567890,\n  "n": 1.10\n}');
-  for (const nothing of ['', '{}', ' { } ']) assert.equal(prettyArguments(nothing), '');
-  assert.equal(prettyArguments('not json'), 'not json');
-  assert.equal(prettyArguments('"text"'), '"text"');
-});
-
-test('a tool’s name is put in words where it is one', () => {
-  for (const [name, words] of [
-    ['cancel_order', 'Cancel order'], ['shop_cancelOrder', 'Shop cancel order'], ['getHTTPStatus', 'Get HTTP status'],
-    ['order-7.delete', 'Order 7 delete'], ['__', '__'], ['<b>pay</b>', '<b>pay</b>'], ['pay\u202enow', 'pay\\u202enow'],
-  ]) assert.equal(inWords(name), words);
-});
-
-test('arguments are listed by name, in order, with nothing rounded, dropped or hidden', () => {
-  assert.deepEqual(fieldsOf('{"orderId":12345678901234567890,"to":"a\\u202eb, {c}","to":true,"more":{"x":[1]},"none":""}'), [
-    { name: 'Order id', value: '12345678901234567890' },
-    { name: 'To', value: 'a\\u202eb, {c}' },
-    { name: 'To', value: 'yes' },
-    { name: 'More', value: '{\n  "x": [\n    1\n  ]\n}' },
-    { name: 'None', value: 'nothing' },
-  ]);
-  for (const nothing of ['', '{}', ' { } ']) assert.deepEqual(fieldsOf(nothing), []);
-  for (const none of ['[1]', '"text"', '7', 'not json']) assert.equal(fieldsOf(none), null);
-});
-
-test('nothing in a name or in arguments is hidden or turns its surroundings around', () => {
-  assert.equal(inert('a\u202eb\u200bc\u0000d\u2066e'), 'a\\u202eb\\u200bc\\u0000d\\u2066e');
-  assert.equal(inert('\ud800x'), '\\ud800x');
-  assert.equal(inert('مرحبا <b>\n'), 'مرحبا <b>\n');
-  assert.equal(prettyArguments('{"to":"\u202eada"}'), '{\n  "to": "\\u202eada"\n}');
-});
-
-test('the time that is left in words', () => {
-  assert.equal(leftInWords(42_400), 'Waits for you: 43 s');
-  assert.equal(leftInWords(61_000), 'Waits for you: 1:01 min');
-  assert.equal(leftInWords(-5), 'The time is up.');
 });

@@ -1,8 +1,8 @@
 // @ts-check
 /** Push-to-talk: which frames are sent between press and release. Pure. */
-import { FRAME_MS } from './audio/pcm.js';
+import { FRAME_MS } from '../audio/pcm.js';
 
-/** @typedef {{frame: import('./audio/frames.js').Frame, at: number}} Held */
+/** @typedef {{frame: import('../audio/frames.js').Frame, at: number}} Held */
 
 /** Services refuse a turn shorter than this; so nothing is sent before there is as much. */
 export const LEAST_MS = 100;
@@ -33,7 +33,7 @@ export class HoldGate {
 
   /**
    * Take a frame of the microphone.
-   * @param {import('./audio/frames.js').Frame} frame
+   * @param {import('../audio/frames.js').Frame} frame
    * @param {number} at
    * @returns {{send: Held[], over: 'tap' | 'said' | null}} frames to send now, and how a turn just ended
    */
