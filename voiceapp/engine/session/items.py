@@ -100,7 +100,7 @@ class Item:
         return text or self.heard_text or ""
 
 
-class Conversation:
+class ConversationItems:
     """Items in order."""
 
     def __init__(self) -> None:
