@@ -69,9 +69,9 @@ class McpTools:
             return
         server, listing = found
         known = tuple(tools)[:MAX_TOOLS]
-        told = self._tell(item_id, server, {"tools": [_shown(tool) for tool in known]})
-        listing.tools, listing.state = (known, "listed") if told else ((), "failed")
-        self._context.emit(ev.McpListToolsCompleted if told else ev.McpListToolsFailed, item_id=item_id)
+        complete = self._tell(item_id, server, {"tools": [_shown(tool) for tool in known]})
+        listing.tools, listing.state = (known, "listed") if complete else ((), "failed")
+        self._context.emit(ev.McpListToolsCompleted if complete else ev.McpListToolsFailed, item_id=item_id)
 
     def failed(self, item_id: str, message: str) -> None:
         """A server did not tell its tools."""

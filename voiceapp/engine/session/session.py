@@ -365,12 +365,12 @@ class EngineSession:
 
     # -- replies ----------------------------------------------------------------------------------------
 
-    def reply_brought(self, response_id: str, fact: ReplyFact) -> list[Action]:
+    def reply_progressed(self, response_id: str, fact: ReplyFact) -> list[Action]:
         """The provider or the voice brought something; it is dropped where the response has ended."""
         self._responder.take(response_id, fact)
         return self._take()
 
-    def mcp_brought(self, fact: McpFact) -> list[Action]:
+    def mcp_answered(self, fact: McpFact) -> list[Action]:
         """An MCP server answered, or did not."""
         self._responder.take_mcp(fact)
         return self._take()
