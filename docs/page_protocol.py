@@ -15,7 +15,7 @@ from msgspec import inspect as types
 from docs.page_examples import EXAMPLES
 from voiceapp.protocol import page
 from voiceapp.protocol.events import EXTRA
-from voiceapp.relay.session.ending import Ending
+from voiceapp.relay.session.ending import EndReason
 
 _WIDTH: Final = 128
 _ONLY_ELSEWHERE: Final = {EXTRA, "openai_chunk"}
@@ -167,7 +167,7 @@ def _close_codes() -> str:
 
 def _endings() -> str:
     lines = ["| Reason | Code | In words |", "| --- | --- | --- |"]
-    rows = [f"| `{ending.reason}` | {ending.close_code.value} | {ending.words} |" for ending in Ending]
+    rows = [f"| `{ending.reason}` | {ending.close_code.value} | {ending.words} |" for ending in EndReason]
     return "\n".join([*lines, *rows])
 
 

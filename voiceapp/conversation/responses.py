@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from voiceapp.conversation.actions import Action, FinishedResponse, to_browser
+from voiceapp.conversation.actions import Action, Save, to_browser
+from voiceapp.conversation.records import ResponseRecord
 from voiceapp.types import JsonObject
 
 MAX_WAITING = 16
@@ -127,9 +128,9 @@ def cancel_event(response_id: str) -> JsonObject:
     return {"type": "response.cancel", "response_id": response_id}
 
 
-def finished_response(response: JsonObject, latency_ms: int | None) -> FinishedResponse:
+def response_record(response: JsonObject, latency_ms: int | None) -> ResponseRecord:
     """Return what is kept of a response that is over; ``latency_ms``: how long the user waited for it."""
-    return FinishedResponse(
+    return ResponseRecord(
         response_id=str(response.get("id", "")),
         status=str(response.get("status", "")),
         status_details=response.get("status_details"),
@@ -145,7 +146,7 @@ def lost_response(response_id: str, event_id: str, latency_ms: int | None) -> li
     fields = {"id": response_id, "object": "realtime.response", "status": "failed", "output": []}
     response = {**fields, "status_details": details}
     done = {"type": "response.done", "event_id": event_id, "response": response}
-    return [to_browser(done), finished_response(response, latency_ms)]
+    return [to_browser(done), Save(response_record(response, latency_ms))]
 
 
 _INCOMPLETE = {
@@ -184,10 +185,10 @@ def response_notice(response: JsonObject) -> tuple[str, str, str] | None:
     if response.get("status") == "failed":
         error = details.get("error") or {}
         code = str(error.get("code") or error.get("type") or "unknown")
-        told = _FAILED.get(code, f"The service could not answer ({code}). Ask again.")
+        sentence = _FAILED.get(code, f"The service could not answer ({code}). Ask again.")
         if code.startswith(_EXPLAINED) and (said := error.get("message")):
-            told = str(said)[:300]
-        return "response_failed", told, "error"
+            sentence = str(said)[:300]
+        return "response_failed", sentence, "error"
     if response.get("status") == "cancelled":
         by_speech = details.get("reason") == "turn_detected"
         return _INTERRUPTED if by_speech else _STOPPED

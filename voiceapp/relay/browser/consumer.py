@@ -23,7 +23,7 @@ from voiceapp.protocol import codec
 from voiceapp.relay.browser.login import login_of
 from voiceapp.relay.browser.start import BAD_START, Refused, Start, Visitor, begin, read_start
 from voiceapp.relay.process.sessions import DRAIN_S
-from voiceapp.relay.session.ending import Ending
+from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.live import LiveSession
 from voiceapp.serving.scope import in_turns
 from voiceapp.types import JsonObject, Receive, Send
@@ -137,7 +137,7 @@ class _Page:
         except asyncio.CancelledError:
             # Daphne sends no lifespan events: a consumer that is cancelled is how it says that it stops.
             if session.attached_to(self):
-                session.end(Ending.DRAIN)
+                session.end(EndReason.DRAIN)
                 await asyncio.shield(asyncio.wait_for(session.finished.wait(), DRAIN_S))
             raise
         finally:
@@ -231,7 +231,7 @@ class _Page:
                     session.outbox.acknowledge(_sequence(fields))
                     session.tell(to_browser({"type": "pong"}))
                 case "session.end":
-                    session.end(Ending.HUNG_UP)
+                    session.end(EndReason.HUNG_UP)
                 case _:
                     session.client_event(codec.client_event(fields))
         except DecodeError as error:

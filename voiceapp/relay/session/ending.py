@@ -8,7 +8,7 @@ from typing import Final
 from voiceapp.protocol.page import CloseCode
 
 
-class Ending(Enum):
+class EndReason(Enum):
     """Why a session ended.
 
     ``reason`` is the stable word that is kept with it, ``close_code`` closes the page's socket, and ``words``
