@@ -15,6 +15,7 @@ from msgspec import inspect as types
 from docs.page_examples import EXAMPLES
 from voiceapp.protocol import page
 from voiceapp.protocol.events import EXTRA
+from voiceapp.protocol.tool_calls import ToolCallEvent
 from voiceapp.relay.session.ending import EndReason
 
 _WIDTH: Final = 128
@@ -244,7 +245,7 @@ def _typedef(struct: Struct) -> str:
     tag = struct.__struct_config__.tag
     if tag is not None:
         lines.append(f" * @property {{'{tag}'}} type")
-    if issubclass(struct, page.ServerMessage | page.ToolCallEvent) and struct is not page.SessionResumed:
+    if issubclass(struct, page.ServerMessage | ToolCallEvent) and struct is not page.SessionResumed:
         lines.append(" * @property {number} [seq]")
     for member in members(struct):
         name = member.name if member.required else f"[{member.name}]"

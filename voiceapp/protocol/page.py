@@ -9,7 +9,7 @@ of the page's scripts and the examples in ``tests/fixtures/page`` are written fr
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 from uuid import UUID
 
 import msgspec
@@ -98,8 +98,10 @@ class SessionEnd(ClientMessage, frozen=True, kw_only=True, tag="session.end"):
     """Ends the session: the server answers with ``session.ended`` and closes the socket."""
 
 
-AnyClientMessage: TypeAlias = SessionStart | PlaybackReport | Ping | SessionEnd
+AfterStart: TypeAlias = PlaybackReport | Ping | SessionEnd
+"""What may come once the session has begun, beside Realtime events."""
 
+_AFTER_START: Final = frozenset(cls.type_name() for cls in get_args(AfterStart))
 CLIENT_MESSAGES: Final[dict[str, type[ClientMessage]]] = {
     cls.type_name(): cls for cls in ClientMessage.__subclasses__()
 }
@@ -359,19 +361,20 @@ class CloseCode(IntEnum):
 
 # -- reading and writing --------------------------------------------------------------------------------
 
+AnyServerMessage: TypeAlias = ServerMessage | ToolCallEvent | Event
 
-def read(fields: JsonObject) -> AnyClientMessage | Event | UnknownEvent:
-    """Return a message of the page from its JSON object; raise ``DecodeError`` where it is not well formed.
 
-    ``session.start`` is read by ``read_start``: later than first it is an event that nobody knows.
+def read(fields: JsonObject) -> AfterStart | Event | UnknownEvent:
+    """Return a later message of the page from its JSON object; raise ``DecodeError`` where it is malformed.
+
+    A second ``session.start`` is an event that nobody knows.
     """
-    kind: str = fields["type"]
-    if kind not in CLIENT_MESSAGES or kind == SessionStart.type_name():
+    if fields["type"] not in _AFTER_START:
         return codec.client_event(fields)
     try:
-        message: AnyClientMessage = msgspec.convert(fields, AnyClientMessage)
+        message: AfterStart = msgspec.convert(fields, AfterStart)
     except msgspec.ValidationError as error:
-        if kind == Ping.type_name():
+        if fields["type"] == Ping.type_name():
             raise DecodeError(
                 "Invalid type for 'seq': expected an integer.", code="invalid_type", param="seq"
             ) from None
@@ -382,13 +385,13 @@ def read(fields: JsonObject) -> AnyClientMessage | Event | UnknownEvent:
 def read_start(text: str) -> SessionStart | None:
     """Return the page's first message, ``None`` where it is no valid ``session.start``."""
     try:
-        message = msgspec.json.decode(text, type=AnyClientMessage)
+        message = msgspec.json.decode(text, type=SessionStart | AfterStart)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return message if isinstance(message, SessionStart) else None
 
 
-def write(message: ServerMessage | ToolCallEvent | Event) -> str:
+def write(message: AnyServerMessage) -> str:
     """Return a message for the page as JSON, ``type`` first and without a number."""
     if isinstance(message, Event):
         return codec.encode(message).decode()
