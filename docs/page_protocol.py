@@ -50,13 +50,13 @@ def _member(declared: types.Field) -> Member:
     return Member(declared.encode_name, kind, declared.required, meaning)
 
 
-def _parts(struct: Struct) -> Iterator[Struct]:
-    """Yield the structs inside a message, outer ones first."""
+def inner_structs(struct: Struct) -> Iterator[Struct]:
+    """Yield the structs that a message holds, outer ones first."""
     for member in members(struct):
         for kind in _flat(member.kind):
             if isinstance(kind, types.StructType):
                 yield kind.cls
-                yield from _parts(kind.cls)
+                yield from inner_structs(kind.cls)
 
 
 def _flat(kind: types.Type) -> Iterator[types.Type]:
@@ -209,7 +209,7 @@ def in_script(kind: types.Type) -> str:
 def message_types() -> str:
     """Return ``messages.js``: a type for each message of the page's own protocol, and for what is in it."""
     messages = {**page.CLIENT_MESSAGES, **page.SERVER_MESSAGES}
-    inside = dict.fromkeys(part for struct in messages.values() for part in _parts(struct))
+    inside = dict.fromkeys(part for struct in messages.values() for part in inner_structs(struct))
     blocks = [_typedef(struct) for struct in (*inside, *messages.values())]
     codes = fill(" | ".join(str(code.value) for code in page.CloseCode), _WIDTH - 5).replace("\n", "\n *   ")
     unions = [
