@@ -164,6 +164,7 @@ DOCUMENTS: Final[dict[str, Callable[[str], str]]] = {
     "static/voiceapp/realtime/messages.js": lambda _: page_protocol.message_types(),
     "static/voiceapp/realtime/realtime_events.js": lambda _: page_protocol.event_types(),
     **{f"tests/fixtures/page/{name}.json": fixture(name) for name in EXAMPLES},
+    "tests/fixtures/close_codes.json": lambda _: page_protocol.close_codes(),
 }
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import fill
 from typing import Final
@@ -13,7 +13,7 @@ import msgspec
 from msgspec import inspect as types
 
 from docs.page_examples import EXAMPLES
-from voiceapp.protocol import page
+from voiceapp.protocol import events, page
 from voiceapp.protocol.events import EXTRA
 from voiceapp.protocol.tool_calls import ToolCallEvent
 from voiceapp.relay.session.ending import EndReason
@@ -150,9 +150,9 @@ def _rows(struct: Struct, inside: str = "") -> Iterator[str]:
                 yield from _rows(kind.cls, f"{name}{each}.")
 
 
-def _events(events: Mapping[str, Struct]) -> str:
+def _events(structs: Mapping[str, Struct]) -> str:
     lines = ["| Event | Members |", "| --- | --- |"]
-    for name, struct in events.items():
+    for name, struct in structs.items():
         known = [
             f"`{one.name}` {in_words(one.kind)}{'' if one.required else ', optional'}"
             for one in members(struct)
@@ -211,11 +211,12 @@ def message_types() -> str:
     messages = {**page.CLIENT_MESSAGES, **page.SERVER_MESSAGES}
     inside = dict.fromkeys(part for struct in messages.values() for part in inner_structs(struct))
     blocks = [_typedef(struct) for struct in (*inside, *messages.values())]
-    codes = fill(" | ".join(str(code.value) for code in page.CloseCode), _WIDTH - 5).replace("\n", "\n *   ")
     unions = [
-        _union("ClientMessage", page.CLIENT_MESSAGES, "what the page sends"),
-        _union("ServerMessage", page.SERVER_MESSAGES, "what the server sends of its own"),
-        f"/**\n * @typedef {{\n *   {codes}\n * }} CloseCode why the server closes the socket\n */",
+        _union("ClientMessage", map(_script_name, page.CLIENT_MESSAGES.values()), "what the page sends"),
+        _union(
+            "ServerMessage", map(_script_name, page.SERVER_MESSAGES.values()), "what the server sends itself"
+        ),
+        _union("CloseCode", (str(code.value) for code in page.CloseCode), "why the server closes the socket"),
     ]
     head = _HEAD.format(
         about="The messages of the page's socket as types.", source="voiceapp/protocol/page.py", imports=_JSON
@@ -231,11 +232,12 @@ def event_types() -> str:
         source="voiceapp/protocol/events.py",
         imports=imports,
     )
-    events = {**page.REALTIME_CLIENT_EVENTS, **page.REALTIME_SERVER_EVENTS}
-    lines = [_short_typedef(name, struct) for name, struct in events.items()]
+    structs = {**page.REALTIME_CLIENT_EVENTS, **page.REALTIME_SERVER_EVENTS}
+    lines = [_short_typedef(name, struct) for name, struct in structs.items()]
+    up, down = page.REALTIME_CLIENT_EVENTS.values(), page.REALTIME_SERVER_EVENTS.values()
     unions = [
-        _union("RealtimeClientEvent", page.REALTIME_CLIENT_EVENTS, "what the page may send to the service"),
-        _union("RealtimeServerEvent", page.REALTIME_SERVER_EVENTS, "what the service sends to the page"),
+        _union("RealtimeClientEvent", map(_script_name, up), "what the page may send to the service"),
+        _union("RealtimeServerEvent", map(_script_name, down), "what the service sends to the page"),
     ]
     return "\n".join([head, *lines, *unions, "export {};", ""])
 
@@ -260,20 +262,31 @@ def _short_typedef(name: str, struct: Struct) -> str:
         shape.append("seq?: number")
     for member in members(struct):
         shape.append(f"{member.name}{'' if member.required else '?'}: {in_script(member.kind)}")
-    line = f"/** @typedef {{{{{', '.join(shape)}}}}} {struct.__name__} */"
+    line = f"/** @typedef {{{{{', '.join(shape)}}}}} {_script_name(struct)} */"
     if len(line) <= _WIDTH:
         return line
     wrapped = fill(f"{', '.join(shape)},", _WIDTH - 5, break_long_words=False).replace("\n", "\n *   ")
-    return f"/**\n * @typedef {{{{\n *   {wrapped}\n * }}}} {struct.__name__}\n */"
+    return f"/**\n * @typedef {{{{\n *   {wrapped}\n * }}}} {_script_name(struct)}\n */"
 
 
-def _union(name: str, structs: Mapping[str, Struct], meaning: str) -> str:
-    names = fill(" | ".join(one.__name__ for one in structs.values()), _WIDTH - 5, break_long_words=False)
-    lines = names.replace("\n", "\n *   ")
-    return f"/**\n * @typedef {{\n *   {lines}\n * }} {name} {meaning}\n */"
+def _script_name(struct: Struct) -> str:
+    """Return what a type is called in the page's scripts, which have an ``Error`` of their own."""
+    return "ServiceError" if struct is events.Error else struct.__name__
+
+
+def _union(name: str, choices: Iterable[str], meaning: str) -> str:
+    # Without its first words on the same line no reader of JSDoc takes it for a type.
+    lines = fill(f"@typedef {{{' | '.join(choices)}}} {name} {meaning}", _WIDTH - 5, break_long_words=False)
+    return "/**\n * " + lines.replace("\n", "\n *   ") + "\n */"
 
 
 # -- the examples ---------------------------------------------------------------------------------------
+
+
+def close_codes() -> str:
+    """Return ``close_codes.json``: what each close code of the socket means."""
+    codes = {str(code.value): {"words": code.words, "resumable": code.resumable} for code in page.CloseCode}
+    return json.dumps(codes, ensure_ascii=False, indent=2) + "\n"
 
 
 def page_example(name: str) -> str:

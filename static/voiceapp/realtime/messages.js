@@ -269,20 +269,15 @@
  * @property {ToolCallFault} error why there is no result
  */
 /**
- * @typedef {
- *   SessionStart | PlaybackReport | Ping | SessionEnd
- * } ClientMessage what the page sends
+ * @typedef {SessionStart | PlaybackReport | Ping | SessionEnd} ClientMessage what the page sends
  */
 /**
- * @typedef {
- *   SessionReady | SessionResumed | SessionRenewed | SessionAssistant | SessionHistory | SessionEnded | AudioItem | AudioCut |
- *   CaptionHeard | CaptionFailed | CaptionDoubtful | ApprovalRequested | ApprovalSettled | ToolProgress | Notice | Pong |
- *   ToolCallStarted | ToolCallDelta | ToolCallCompleted | ToolCallError
- * } ServerMessage what the server sends of its own
+ * @typedef {SessionReady | SessionResumed | SessionRenewed | SessionAssistant | SessionHistory | SessionEnded | AudioItem |
+ *   AudioCut | CaptionHeard | CaptionFailed | CaptionDoubtful | ApprovalRequested | ApprovalSettled | ToolProgress | Notice |
+ *   Pong | ToolCallStarted | ToolCallDelta | ToolCallCompleted | ToolCallError} ServerMessage what the server sends itself
  */
 /**
- * @typedef {
- *   1011 | 4000 | 4001 | 4003 | 4004 | 4008 | 4009 | 4010 | 4011 | 4012 | 4013 | 4014 | 4015 | 4016 | 4017
- * } CloseCode why the server closes the socket
+ * @typedef {1011 | 4000 | 4001 | 4003 | 4004 | 4008 | 4009 | 4010 | 4011 | 4012 | 4013 | 4014 | 4015 | 4016 | 4017} CloseCode
+ *   why the server closes the socket
  */
 export {};

@@ -20,7 +20,7 @@
  */
 /** @typedef {{type: 'response.create', event_id?: string, response?: Json | null}} ResponseCreate */
 /** @typedef {{type: 'response.cancel', event_id?: string, response_id?: string | null}} ResponseCancel */
-/** @typedef {{type: 'error', seq?: number, event_id: string, error: Json}} Error */
+/** @typedef {{type: 'error', seq?: number, event_id: string, error: Json}} ServiceError */
 /** @typedef {{type: 'session.created', seq?: number, event_id: string, session: Json}} SessionCreated */
 /** @typedef {{type: 'session.updated', seq?: number, event_id: string, session: Json}} SessionUpdated */
 /**
@@ -217,15 +217,13 @@
  * }} InputAudioBufferDtmfEventReceived
  */
 /**
- * @typedef {
- *   InputAudioBufferAppend | InputAudioBufferCommit | InputAudioBufferClear | OutputAudioBufferClear | ConversationItemCreate |
- *   ConversationItemDelete | ConversationItemRetrieve | ConversationItemTruncate | ResponseCreate | ResponseCancel
- * } RealtimeClientEvent what the page may send to the service
+ * @typedef {InputAudioBufferAppend | InputAudioBufferCommit | InputAudioBufferClear | OutputAudioBufferClear |
+ *   ConversationItemCreate | ConversationItemDelete | ConversationItemRetrieve | ConversationItemTruncate | ResponseCreate |
+ *   ResponseCancel} RealtimeClientEvent what the page may send to the service
  */
 /**
- * @typedef {
- *   Error | SessionCreated | SessionUpdated | TranscriptionSessionUpdated | RateLimitsUpdated | ConversationCreated |
- *   ConversationItemAdded | ConversationItemCreated | ConversationItemDone | ConversationItemRetrieved |
+ * @typedef {ServiceError | SessionCreated | SessionUpdated | TranscriptionSessionUpdated | RateLimitsUpdated |
+ *   ConversationCreated | ConversationItemAdded | ConversationItemCreated | ConversationItemDone | ConversationItemRetrieved |
  *   ConversationItemTruncated | ConversationItemDeleted | ConversationItemInputAudioTranscriptionDelta |
  *   ConversationItemInputAudioTranscriptionSegment | ConversationItemInputAudioTranscriptionCompleted |
  *   ConversationItemInputAudioTranscriptionFailed | InputAudioBufferCommitted | InputAudioBufferCleared |
@@ -235,7 +233,7 @@
  *   ResponseOutputTextDone | ResponseOutputAudioDone | ResponseOutputAudioTranscriptDelta | ResponseOutputAudioTranscriptDone |
  *   ResponseFunctionCallArgumentsDelta | ResponseFunctionCallArgumentsDone | ResponseMcpCallArgumentsDelta |
  *   ResponseMcpCallArgumentsDone | ResponseMcpCallInProgress | ResponseMcpCallCompleted | ResponseMcpCallFailed |
- *   McpListToolsInProgress | McpListToolsCompleted | McpListToolsFailed | InputAudioBufferDtmfEventReceived
- * } RealtimeServerEvent what the service sends to the page
+ *   McpListToolsInProgress | McpListToolsCompleted | McpListToolsFailed | InputAudioBufferDtmfEventReceived}
+ *   RealtimeServerEvent what the service sends to the page
  */
 export {};
