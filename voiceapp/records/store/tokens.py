@@ -14,7 +14,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from voiceapp.errors import VoiceAppError
@@ -60,14 +60,14 @@ class TokenHolder:
             self.recent.popleft()
         if len(self.recent) >= self.requests_per_minute:
             wait_s = self.recent[0] + _MINUTE_S - now
-            told = f"This token may make {self.requests_per_minute} requests a minute."
-            raise QuotaExceeded(told, "quota_requests", wait_s)
+            sentence = f"This token may make {self.requests_per_minute} requests a minute."
+            raise QuotaExceeded(sentence, "quota_requests", wait_s)
         if self.running >= self.concurrent_requests:
-            told = f"This token may make {self.concurrent_requests} requests at once."
-            raise QuotaExceeded(told, "quota_concurrent", 1.0)
+            sentence = f"This token may make {self.concurrent_requests} requests at once."
+            raise QuotaExceeded(sentence, "quota_concurrent", 1.0)
         if self.tokens_per_day and self.used_today >= self.tokens_per_day:
-            told = f"This token may use {self.tokens_per_day} tokens a day."
-            raise QuotaExceeded(told, "quota_tokens", _until_tomorrow_s())
+            sentence = f"This token may use {self.tokens_per_day} tokens a day."
+            raise QuotaExceeded(sentence, "quota_tokens", _until_tomorrow_s())
         self.recent.append(now)
         self.running += 1
         try:
@@ -178,6 +178,17 @@ def make_token(user: User, name: str) -> tuple[ApiToken, str]:
         raise VoiceAppError(f"{user.get_username()} has a token named {name!r} already.", code="token_exists")
     text, digest, hint = new_text()
     return ApiToken.objects.create(user=user, name=name, digest=digest, hint=hint), text
+
+
+def all_tokens() -> QuerySet[ApiToken]:
+    """Return every token with its user; blocks."""
+    return ApiToken.objects.select_related("user")
+
+
+def delete_token(user: User, name: str) -> bool:
+    """Delete a user's token; return whether there was one. Blocks."""
+    deleted, _ = ApiToken.objects.filter(user=user, name=name).delete()
+    return bool(deleted)
 
 
 def new_text() -> tuple[str, str, str]:
