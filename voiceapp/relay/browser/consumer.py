@@ -12,21 +12,21 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
 from django.conf import settings
 from django.http.request import validate_host
 
 from voiceapp.config import VoiceConfig
-from voiceapp.conversation.actions import SendBrowser, to_browser
+from voiceapp.conversation.actions import SendBrowser
 from voiceapp.errors import AudioFormatError, DecodeError, VoiceAppError
-from voiceapp.protocol import codec
+from voiceapp.protocol import codec, page
+from voiceapp.protocol.page import CloseCode, Notice, Ping, PlaybackReport, Pong, SessionEnd, SessionStart
 from voiceapp.relay.browser.login import login_of
-from voiceapp.relay.browser.start import BAD_START, Refused, Start, Visitor, begin, read_start
+from voiceapp.relay.browser.start import Refused, Visitor, begin, read_start
 from voiceapp.relay.process.sessions import DRAIN_S
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.live import LiveSession
 from voiceapp.serving.scope import in_turns
-from voiceapp.types import JsonObject, Receive, Send
+from voiceapp.types import Receive, Send
 
 logger = logging.getLogger(__name__)
 
@@ -37,17 +37,6 @@ MAX_TEXT_CHARS = 1024 * 1024
 FIRST_MESSAGE_S = 10.0
 CLOSE_S = 5.0
 """How long a page may take to read the last messages of a session."""
-
-SIGNED_OUT = 4001
-
-
-class _Report(msgspec.Struct, kw_only=True):
-    """``playback.report``."""
-
-    item_id: str
-    played_ms: float
-    final: bool = False
-    seq: int = 0
 
 
 class _Gone(Exception):
@@ -60,7 +49,7 @@ async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
     if (await receive())["type"] != "websocket.connect":
         return
     if not origin_allowed(scope):
-        await send({"type": "websocket.close", "code": 4003})
+        await send({"type": "websocket.close", "code": CloseCode.FOREIGN_ORIGIN})
         return
 
     async def send_to_page(message: Message) -> None:
@@ -75,8 +64,8 @@ async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
         try:
             await _Page(scope, receive, send_to_page).serve()
         except Refused as refused:
-            error = {"type": "notice", "code": refused.code, "message": refused.message, "level": "error"}
-            await send_to_page({"type": "websocket.send", "text": to_browser(error).text})
+            error = Notice(code=refused.code, message=refused.message, level="error")
+            await send_to_page({"type": "websocket.send", "text": page.write(error)})
             await send_to_page(
                 {"type": "websocket.close", "code": refused.close_code, "reason": refused.code}
             )
@@ -111,15 +100,15 @@ class _Page:
     async def serve(self) -> None:
         login = await login_of(self.scope)
         if login is None:
-            raise Refused(SIGNED_OUT, "not_signed_in", "Sign in first.")
+            raise Refused(CloseCode.NOT_SIGNED_IN, "not_signed_in", CloseCode.NOT_SIGNED_IN.words)
         first = await self._first_message()
         if first is None:
             return
-        session, told = await begin(first, Visitor(self, login, self.config, self._own_address()))
+        session, resumed = await begin(first, Visitor(self, login, self.config, self._own_address()))
         try:
-            if told is not None:
+            if resumed is not None:
                 # Before everything that follows, and without a number of its own.
-                await self._send({"type": "websocket.send", "text": told.text})
+                await self._send({"type": "websocket.send", "text": page.write(resumed)})
             await self._serve(session)
         finally:
             session.detach(self)
@@ -147,12 +136,12 @@ class _Page:
 
     # -- beginning ----------------------------------------------------------------------------------
 
-    async def _first_message(self) -> Start | None:
+    async def _first_message(self) -> SessionStart | None:
         try:
             async with asyncio.timeout(FIRST_MESSAGE_S):
                 message = await self._receive()
         except TimeoutError:
-            raise Refused(BAD_START, "no_start", "The page did not start a session.") from None
+            raise Refused(CloseCode.BAD_START, "no_start", "The page did not start a session.") from None
         if message["type"] == "websocket.disconnect":
             return None
         return read_start(message.get("text") or "")
@@ -221,32 +210,22 @@ class _Page:
                 raise DecodeError(
                     f"A message may have {MAX_TEXT_CHARS} characters at most.", code="message_too_large"
                 )
-            fields = codec.decode_fields(text)
-            match fields["type"]:
-                case "playback.report":
-                    report = msgspec.convert(fields, _Report)
-                    session.outbox.acknowledge(report.seq)
-                    session.playback_report(report.item_id, report.played_ms, final=report.final)
-                case "ping":
-                    session.outbox.acknowledge(_sequence(fields))
-                    session.tell(to_browser({"type": "pong"}))
-                case "session.end":
+            message = page.read(codec.decode_fields(text))
+            match message:
+                case PlaybackReport():
+                    session.outbox.acknowledge(message.seq)
+                    session.playback_report(message.item_id, message.played_ms, final=message.final)
+                case Ping():
+                    session.outbox.acknowledge(message.seq)
+                    session.tell(SendBrowser(Pong()))
+                case SessionEnd():
                     session.end(EndReason.HUNG_UP)
                 case _:
-                    session.client_event(codec.client_event(fields))
+                    session.client_event(message)
         except DecodeError as error:
             session.tell(_error(error))
-        except msgspec.ValidationError as error:
-            session.tell(_error(DecodeError(str(error), code="invalid_type")))
-
-
-def _sequence(fields: JsonObject) -> int:
-    seq = fields.get("seq", 0)
-    if not isinstance(seq, int):
-        raise DecodeError("Invalid type for 'seq': expected an integer.", code="invalid_type", param="seq")
-    return seq
 
 
 def _error(error: VoiceAppError) -> SendBrowser:
     event = codec.error_event("", code=error.code, message=error.message, param=getattr(error, "param", None))
-    return SendBrowser(codec.encode(event).decode())
+    return SendBrowser(event)

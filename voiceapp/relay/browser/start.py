@@ -8,13 +8,12 @@ from functools import partial
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-import msgspec
-
 from voiceapp.assistants.assistant import AssistantConfig, Thinking
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import VoiceConfig
-from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.errors import VoiceAppError
+from voiceapp.protocol import page
+from voiceapp.protocol.page import CloseCode, Resume, SessionResumed, SessionStart, WantedFormats
 from voiceapp.records.store import store, takeover
 from voiceapp.relay.browser.login import Login
 from voiceapp.relay.process.handover import handover
@@ -26,46 +25,21 @@ from voiceapp.relay.session.live import LiveSession
 from voiceapp.relay.session.plan import SessionPlan
 from voiceapp.relay.session.timers import MovingTimer
 from voiceapp.relay.upstream import target as targets
-from voiceapp.types import JsonObject
-
-NOT_FOUND, TOO_MANY, BAD_START, STOPPING = 4004, 4009, 4010, 4015
 
 _CLOSES = {
-    "assistant_unknown": NOT_FOUND,
-    "session_not_found": NOT_FOUND,
-    "too_many_sessions": TOO_MANY,
-    "server_stopping": STOPPING,
+    "assistant_unknown": CloseCode.NOT_FOUND,
+    "session_not_found": CloseCode.NOT_FOUND,
+    "too_many_sessions": CloseCode.TOO_MANY,
+    "server_stopping": CloseCode.STOPPING,
 }
 _coming: WeakValueDictionary[tuple[UUID, int], asyncio.Lock] = WeakValueDictionary()
 """Held while the page of a session, and of a user, comes back to it."""
 
 
-class Start(msgspec.Struct, kw_only=True):
-    """The page's first message, ``session.start``."""
-
-    type: str
-    assistant: str | None = None
-    voice: str | None = None
-    continues: UUID | None = msgspec.field(default=None, name="continue")
-    resume: _Resume | None = None
-    audio: _Audio | None = None
-
-
-class _Resume(msgspec.Struct):
-    session_id: UUID
-    seq: int
-    frames: int = 0
-
-
-class _Audio(msgspec.Struct):
-    input: str | JsonObject | None = None
-    output: str | JsonObject | None = None
-
-
 class Refused(Exception):
     """No session for this page: the socket's close code, and a notice's code and words."""
 
-    def __init__(self, close_code: int, code: str, message: str) -> None:
+    def __init__(self, close_code: CloseCode, code: str, message: str) -> None:
         super().__init__(message)
         self.close_code, self.code, self.message = close_code, code, message
 
@@ -80,18 +54,15 @@ class Visitor:
     own_address: tuple[str, int] | None
 
 
-def read_start(text: str) -> Start:
+def read_start(text: str) -> SessionStart:
     """Return the first message; raises ``Refused`` where it is none."""
-    try:
-        start = msgspec.json.decode(text, type=Start)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        start = None
-    if start is None or start.type != "session.start":
-        raise Refused(BAD_START, "bad_start", "The first message must be a valid session.start.")
+    start = page.read_start(text)
+    if start is None:
+        raise Refused(CloseCode.BAD_START, "bad_start", "The first message must be a valid session.start.")
     return start
 
 
-async def begin(start: Start, visitor: Visitor) -> tuple[LiveSession, SendBrowser | None]:
+async def begin(start: SessionStart, visitor: Visitor) -> tuple[LiveSession, SessionResumed | None]:
     """Return the page's session, attached, and what the page is told before everything else.
 
     Raises ``Refused``.
@@ -101,12 +72,12 @@ async def begin(start: Start, visitor: Visitor) -> tuple[LiveSession, SendBrowse
             return await _come_back(start.resume, start, visitor)
         return await _new(start, visitor), None
     except VoiceAppError as error:
-        raise Refused(_CLOSES.get(error.code, BAD_START), error.code, error.message) from error
+        raise Refused(_CLOSES.get(error.code, CloseCode.BAD_START), error.code, error.message) from error
 
 
 async def _come_back(
-    resume: _Resume, start: Start, visitor: Visitor
-) -> tuple[LiveSession, SendBrowser | None]:
+    resume: Resume, start: SessionStart, visitor: Visitor
+) -> tuple[LiveSession, SessionResumed]:
     session_id, user_id = resume.session_id, visitor.login.user_id
     # A page whose line breaks while it comes back comes again before the first time is through.
     async with _coming.setdefault((session_id, user_id), asyncio.Lock()):
@@ -115,15 +86,15 @@ async def _come_back(
             # This process hung, and another one went on with it meanwhile.
             found.end(EndReason.MOVED)
         if found is not None and found.ending is None:
-            return found, to_browser(found.resume(visitor.page, resume.seq))
+            return found, found.resume(visitor.page, resume.seq)
         # One that still ends here would end the one that goes on.
         await registry.ended(session_id, user_id)
         return await _take_over(resume, start, visitor)
 
 
 async def _take_over(
-    resume: _Resume, start: Start, visitor: Visitor
-) -> tuple[LiveSession, SendBrowser | None]:
+    resume: Resume, start: SessionStart, visitor: Visitor
+) -> tuple[LiveSession, SessionResumed]:
     """Go on here with a session of another process: it lets go, or is gone, or does not answer."""
     user_id = visitor.login.user_id
     formats = _formats(start.audio)
@@ -149,7 +120,7 @@ async def _take_over(
         session.capabilities.timers.adopt(released.timers if released else [])
         registry.start(session, visitor.login.key)
     session.perform(list(earlier.history_messages(opened.earlier[-1:], same_session=True)))
-    return session, to_browser(resumed)
+    return session, resumed
 
 
 def _live(
@@ -188,7 +159,7 @@ def _target(
     return targets.thinking(config, own_address, assistant.thinking, user_id=user_id, thread_id=thread_id)
 
 
-async def _new(start: Start, visitor: Visitor) -> LiveSession:
+async def _new(start: SessionStart, visitor: Visitor) -> LiveSession:
     user_id, config = visitor.login.user_id, visitor.config
     formats = _formats(start.audio)
     timers: list[MovingTimer] = []
@@ -230,7 +201,7 @@ async def _let_go(session_id: UUID, user_id: int) -> list[MovingTimer]:
     return released.timers if released else []
 
 
-def _formats(audio: _Audio | None) -> tuple[AudioFormat | None, AudioFormat | None]:
+def _formats(audio: WantedFormats | None) -> tuple[AudioFormat | None, AudioFormat | None]:
     if audio is None:
         return None, None
     return (
