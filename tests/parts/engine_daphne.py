@@ -6,6 +6,6 @@ import django
 
 django.setup()
 
-from voiceapp.engine.server.consumer import realtime_socket  # noqa: E402
+from voiceapp.engine.server.consumer import RealtimeConsumer  # noqa: E402
 
-application = realtime_socket
+application = RealtimeConsumer.as_asgi()

@@ -1,8 +1,4 @@
-"""The engine's sockets: ``/openai/v1/realtime`` (GA) and ``/openai/realtime`` (preview).
-
-A plain ASGI application: messages reach the session without Channels' dispatch, which costs a hop to another
-thread for each.
-"""
+"""The engine's sockets: ``/openai/v1/realtime`` (GA) and ``/openai/realtime`` (preview)."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Final
 
+from channels.exceptions import StopConsumer
 from django.conf import settings
 
 from voiceapp.assistants.assistant import Thinking
@@ -19,10 +16,11 @@ from voiceapp.engine.server.connection import Connection
 from voiceapp.engine.server.faults import FaultScript, FaultScriptError
 from voiceapp.engine.session.config import Kind
 from voiceapp.protocol.dialects import Dialect
-from voiceapp.serving.scope import can_refuse_by_http, headers_of, in_turns, query_of, refuse_upgrade
+from voiceapp.serving.consumer import SocketConsumer
+from voiceapp.serving.scope import can_refuse_by_http, headers_of, query_of, refuse_upgrade
 from voiceapp.text import providers
 from voiceapp.tools.mcp.client import McpClient
-from voiceapp.types import Receive, Send
+from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
 
@@ -52,41 +50,59 @@ class _Wish:
     thinker: providers.Thinker
 
 
-async def realtime_socket(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Serve one WebSocket of a Realtime client."""
-    receive = in_turns(receive)
-    await receive()
-    headers, query = headers_of(scope), query_of(scope)
-    # Only what a log line can hold: the id comes from outside.
-    request_id = headers.get("x-ms-client-request-id", "")[:64]
-    try:
-        wish = _read_wish(scope["path"], query, await _admit(headers, query, scope))
-        faults = _read_faults(query)
-    except _Refusal as refusal:
-        logger.info("Engine: refused with %d %s (request %r)", refusal.status, refusal.code, request_id)
-        body = {"error": {"code": refusal.code, "message": refusal.message}}
-        await refuse_upgrade(scope, send, refusal.status, body, close_code=_REFUSED, reason=refusal.code)
-        return
-    loading.start()
-    logger.info("Engine: %s session for model %r (request %r)", wish.dialect.value, wish.model, request_id)
-    offered = scope.get("subprotocols", ())
-    accept: dict[str, Any] = {"type": "websocket.accept"}
-    if "realtime" in offered:
-        accept["subprotocol"] = "realtime"
-    await send(accept)
-    connection = Connection(
-        receive,
-        send,
-        dialect=wish.dialect,
-        provider=await providers.provider(settings.VOICE, wish.thinker),
-        model=wish.model,
-        kind=wish.kind,
-        preset=wish.preset,
-        faults=faults,
-        mcp=McpClient(private_allowed=settings.VOICE.private_addresses),
-        may_close_1001=can_refuse_by_http(scope),
-    )
-    await connection.run()
+class RealtimeConsumer(SocketConsumer):
+    """One WebSocket of a Realtime client."""
+
+    fault_code = 1011
+
+    _connection: Connection | None = None
+
+    async def websocket_connect(self, message: JsonObject) -> None:
+        """Open a session as the request asks for it, or refuse."""
+        headers, query = headers_of(self.scope), query_of(self.scope)
+        # Only what a log line can hold: the id comes from outside.
+        request_id = headers.get("x-ms-client-request-id", "")[:64]
+        try:
+            wish = _read_wish(self.scope["path"], query, await _admit(headers, query, self.scope))
+            faults = _read_faults(query)
+        except _Refusal as refusal:
+            logger.info("Engine: refused with %d %s (request %r)", refusal.status, refusal.code, request_id)
+            body = {"error": {"code": refusal.code, "message": refusal.message}}
+            await refuse_upgrade(
+                self.scope, self.send, refusal.status, body, close_code=_REFUSED, reason=refusal.code
+            )
+            raise StopConsumer from None
+        loading.start()
+        logger.info(
+            "Engine: %s session for model %r (request %r)", wish.dialect.value, wish.model, request_id
+        )
+        accept: JsonObject = {"type": "websocket.accept"}
+        if "realtime" in self.scope.get("subprotocols", ()):
+            accept["subprotocol"] = "realtime"
+        await self.send(accept)
+        self._connection = Connection(
+            self.base_send,
+            self.start,
+            dialect=wish.dialect,
+            provider=await providers.provider(settings.VOICE, wish.thinker),
+            model=wish.model,
+            kind=wish.kind,
+            preset=wish.preset,
+            faults=faults,
+            mcp=McpClient(private_allowed=settings.VOICE.private_addresses),
+            may_close_1001=can_refuse_by_http(self.scope),
+        )
+        self._connection.open()
+
+    async def websocket_receive(self, message: JsonObject) -> None:
+        """Take an event of the client's."""
+        if self._connection is not None:
+            await self._connection.receive(message)
+
+    async def websocket_disconnect(self, message: JsonObject) -> None:
+        """End the session."""
+        if self._connection is not None:
+            self._connection.close()
 
 
 async def _admit(
