@@ -1,7 +1,8 @@
 """Settings of the product: what each means, its default, and how it is read and checked.
 
-``SETTINGS`` is the one table of settings; the README's table is checked against it. ``VoiceConfig.load``
-reads a mapping such as ``os.environ``; only ``voiceapp.settings`` calls it with the real environment.
+``SETTINGS`` is the one table of settings; the one in ``docs/configuration.md`` is written from it.
+``VoiceConfig.load`` reads a mapping such as ``os.environ``; only ``voiceapp.settings`` calls it with the real
+environment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The README's table of events is the code's, and every event that it promises really comes."""
+"""Every event that the engine declares really comes, in every dialect, and no other."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import pytest
 from openai.types.realtime import RealtimeServerEvent
 from pydantic import TypeAdapter
 
+from docs import generate
 from tests.parts.contracts import Realtime
 from tests.parts.engine_parts import Client, kinds, quiet
-from tests.parts.places import ROOT
-from voiceapp.engine import events_table
 from voiceapp.engine.server.faults import FaultScript
 from voiceapp.engine.session.actions import ReplyFact, Spoken
 from voiceapp.engine.session.items import TimedWord
@@ -22,12 +21,6 @@ from voiceapp.protocol import codec
 from voiceapp.protocol.dialects import CONTRACT_ONLY_EVENTS, Dialect, Half, from_ga
 from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Finished, TextDelta
 from voiceapp.tools.mcp.messages import McpCalled, McpListed, McpNotListed, McpTool
-
-README = ROOT / "README.md"
-
-
-def test_the_readme_has_the_table() -> None:
-    assert events_table.table() in README.read_text(), "print it with python -m voiceapp.engine.events_table"
 
 
 def heard(client: Client) -> str:
@@ -111,16 +104,16 @@ def test_the_openai_packages_own_types_take_every_event(make: Callable[[], list[
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))
-def test_every_event_of_the_table_comes_and_no_other(dialect: Dialect) -> None:
+def test_every_event_that_is_declared_comes_and_no_other(dialect: Dialect) -> None:
     events = [*conversation(), *transcription(), *mcp()]
     if dialect is not Dialect.CONTRACT:
         events = [event for event in events if event["type"] not in CONTRACT_ONLY_EVENTS]
     came = {one["type"] for event in events for one in from_ga(event, dialect, Half.SERVER)}
-    assert came == events_table.sent(dialect)
+    assert came == generate.emitted(dialect)
 
 
 def test_no_event_of_the_contract_is_out_of_reach_without_a_reason() -> None:
-    reached = {name for dialect in Dialect for name in events_table.sent(dialect)}
+    reached = {name for dialect in Dialect for name in generate.emitted(dialect)}
     elsewhere = {name for name in Realtime().server if name not in reached}
     # These belong to WebRTC, whose part the page's relay plays.
     assert all(name.startswith("output_audio_buffer.") for name in elsewhere)
@@ -128,5 +121,5 @@ def test_no_event_of_the_contract_is_out_of_reach_without_a_reason() -> None:
 
 @pytest.mark.parametrize("dialect", list(Dialect))
 def test_the_client_events_that_are_accepted(dialect: Dialect) -> None:
-    refused = set(Realtime().client) - events_table.taken(dialect)
+    refused = set(Realtime().client) - generate.accepted(dialect)
     assert refused == {"output_audio_buffer.clear"}

@@ -22,8 +22,9 @@ from tests.parts import contracts
 from tests.parts.engine_parts import Client, counting_ids, quiet
 from tests.parts.engine_steps import EngineSteps
 from voiceapp.assistants.assistant import AssistantConfig
-from voiceapp.conversation.actions import CallTool, CutAudio, SaveItem, SendAudio, SendBrowser, SendUpstream
+from voiceapp.conversation.actions import CallTool, CutAudio, Save, SendAudio, SendBrowser, SendUpstream
 from voiceapp.conversation.conversation import Conversation
+from voiceapp.conversation.records import ItemRecord
 from voiceapp.engine.session.actions import StartReply, Transcribe
 from voiceapp.errors import RemoteProtocolError
 from voiceapp.protocol import codec, tool_calls
@@ -165,7 +166,7 @@ class World(EngineSteps):
                 case CallTool(call_id=call_id):
                     assert call_id not in self.running
                     self.running.append(call_id)
-                case SaveItem(item=item):
+                case Save(record=ItemRecord() as item):
                     self.kept[item.item_id] = item
 
     def send_up(self, fields: dict[str, Any]) -> None:
@@ -294,7 +295,7 @@ class World(EngineSteps):
         getattr(self, f"do_{name}")(pick)
         self.collect()
         if not self.up and not self.down:
-            assert self.talk.sequencer.active == self.active, "the halves disagree"
+            assert self.talk._parts.sequencer.active == self.active, "the halves disagree"
 
     def come_to_rest(self) -> None:
         """Let all arrive, all replies end and all tools return, until nothing more happens."""
@@ -309,9 +310,9 @@ class World(EngineSteps):
             else:
                 break
         self.step("tick", 40)
-        assert self.talk.agreement.ready
-        assert self.talk.sequencer.idle, "something was asked for and never came"
-        assert not self.talk.calls.pending
+        assert self.talk.ready
+        assert self.talk._parts.sequencer.idle, "something was asked for and never came"
+        assert not self.talk._parts.calls.pending
         assert not self.running
 
 
@@ -326,7 +327,7 @@ def test_any_interleaving_is_legal_and_both_halves_agree(
     world.come_to_rest()
     world.perform(world.talk.finish(world.now))
     assert all(item.status != "in_progress" for item in world.kept.values())
-    assert not world.talk.items.transcripts_due
+    assert not world.talk._parts.items.transcripts_due
     assert all(item.transcript_status != "pending" for item in world.kept.values())
 
 

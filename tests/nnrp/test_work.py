@@ -203,8 +203,8 @@ async def test_a_client_that_does_not_read_is_bounded_and_sent_away(monkeypatch:
 # -- faults ---------------------------------------------------------------------------------------------
 
 
-def test_the_limits_in_the_readme_are_those_in_force() -> None:
-    readme = (ROOT / "README.md").read_text()
+def test_the_limits_in_the_manual_are_those_in_force() -> None:
+    manual = (ROOT / "docs" / "nnrp.md").read_text()
     rows = {
         "connections of one process / of one token": (
             f"{consumer.MAX_CONNECTIONS} / {consumer.MAX_TOKEN_CONNECTIONS}"
@@ -227,4 +227,4 @@ def test_the_limits_in_the_readme_are_those_in_force() -> None:
         "faulty packets until the connection is closed": f"{MAX_FAULTS}",
     }
     for what, number in rows.items():
-        assert f"| {what} | {number} |" in readme
+        assert f"| {what} | {number} |" in manual

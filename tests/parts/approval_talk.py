@@ -8,8 +8,9 @@ from typing import Any
 
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.assistants.mcp_servers import McpServer
-from voiceapp.conversation.actions import FinishedCall, SendBrowser, SendUpstream
+from voiceapp.conversation.actions import Save, SendBrowser, SendUpstream
 from voiceapp.conversation.conversation import Conversation
+from voiceapp.conversation.records import ToolCallRecord
 from voiceapp.protocol import codec
 from voiceapp.types import JsonObject
 
@@ -102,4 +103,5 @@ def page(actions: list[Any], kind: str) -> list[JsonObject]:
 
 
 def records(actions: list[Any]) -> list[tuple[str, str, str]]:
-    return [(a.name, a.status, a.output) for a in actions if isinstance(a, FinishedCall)]
+    saved = [action.record for action in actions if isinstance(action, Save)]
+    return [(made.name, made.status, made.output) for made in saved if isinstance(made, ToolCallRecord)]

@@ -22,6 +22,7 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.inference import loading
 from voiceapp.engine.session.actions import Action, Send, Spoken, StartReply
 from voiceapp.engine.session.config import Kind
+from voiceapp.engine.session.event_types import EMITTED
 from voiceapp.engine.session.items import TimedWord
 from voiceapp.engine.session.session import EngineSession
 from voiceapp.protocol import codec
@@ -112,7 +113,8 @@ class Client:
         self.take(self.session.open())
 
     def take(self, actions: list[Action]) -> list[dict[str, Any]]:
-        """Keep what a call brought; return its events."""
+        """Keep what a call brought; return its events, each of which the engine has declared."""
+        assert {type(action.event) for action in actions if isinstance(action, Send)} <= set(EMITTED)
         events = [json.loads(codec.encode(action.event)) for action in actions if isinstance(action, Send)]
         self.events += events
         self.actions += [action for action in actions if not isinstance(action, Send)]

@@ -8,8 +8,8 @@ from uuid import UUID
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
+from voiceapp.conversation.records import ItemRecord
 from voiceapp.records.store import store
-from voiceapp.records.store.store import ItemRecord
 
 
 def kept(user: User, *items: ItemRecord, ended: bool = True, recording: Path | None = None) -> UUID:

@@ -13,8 +13,8 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.parts.kept_sessions import kept
+from voiceapp.conversation.records import ItemRecord
 from voiceapp.records.models import Assistant, Item, Session
-from voiceapp.records.store.store import ItemRecord
 from voiceapp.web.models import SignInLink
 from voiceapp.web.signin import make_token, take_token
 

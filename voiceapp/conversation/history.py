@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 
-from voiceapp.conversation.actions import KeptItem
+from voiceapp.conversation.items import Item
 from voiceapp.tools.functions import name_like
 from voiceapp.types import JsonObject
 
@@ -12,7 +14,7 @@ HISTORY_CHARS = 60_000
 """Text of earlier turns that a new connection is given: about half of the smallest model's context."""
 
 
-def history(items: list[KeptItem]) -> list[JsonObject]:
+def history(items: list[Item]) -> list[JsonObject]:
     """Return the client events that rebuild a conversation on a new connection.
 
     Answers come back as text, as the service accepts no assistant audio; only what was heard of them
@@ -37,7 +39,7 @@ def history(items: list[KeptItem]) -> list[JsonObject]:
     return _whole_pairs(creates)
 
 
-def _as_function(item: KeptItem) -> list[KeptItem]:
+def _as_function(item: Item) -> list[Item]:
     """Return an item; for an MCP call that has ended, a function's call and its output."""
     if item.type != "mcp_call":
         return [item]
@@ -47,13 +49,13 @@ def _as_function(item: KeptItem) -> list[KeptItem]:
     said = str(output) if output is not None else msgspec.json.encode({"error": error}).decode()
     # Services take ids of 32 characters at most.
     call_id = item.item_id[-32:]
-    call = msgspec.structs.replace(item, type="function_call", call_id=call_id, name=name_like(item.name))
+    call = replace(item, type="function_call", call_id=call_id, name=name_like(item.name))
     output_id = f"out_{item.item_id[-28:]}"
-    brought = KeptItem(item_id=output_id, type="function_call_output", call_id=call_id, generated_text=said)
+    brought = Item(item_id=output_id, type="function_call_output", call_id=call_id, generated_text=said)
     return [call, brought]
 
 
-def _rebuild(item: KeptItem, pairs: set[str]) -> JsonObject | None:
+def _rebuild(item: Item, pairs: set[str]) -> JsonObject | None:
     if item.type == "message" and item.role in ("user", "assistant", "system"):
         text = item.generated_text if item.heard_text is None else item.heard_text
         if not text.strip():

@@ -33,21 +33,20 @@ _GIVEN_UP = {
 
 
 @dataclass
-class Agreement:
+class Negotiation:
     """The configuration of one session, as asked for and as echoed.
 
     ``expires_at`` is when the service ends the connection, in seconds since the epoch, where it says so.
     ``has_mcp`` is whether the service calls MCP servers itself, ``hosting`` whether that is done from here.
-    ``told`` is how many functions the service knows of.
+    ``functions_sent`` is how many functions the service knows of.
     """
 
     assistant: AssistantConfig
     transcription_model: str = ""
     tools: list[JsonObject] = field(default_factory=list)
-    ready: bool = False
     has_mcp: bool = True
     hosting: bool = False
-    told: int = 0
+    functions_sent: int = 0
     expires_at: float | None = None
 
     def __post_init__(self) -> None:
@@ -55,33 +54,33 @@ class Agreement:
         self.output_format = self.assistant.output_format
         self.turn_detection = self.assistant.turn_detection
 
-    def wish(self) -> JsonObject:
+    def session_update(self) -> JsonObject:
         """Return the ``session.update`` that asks for it."""
-        self.told = len(self.tools)
+        self.functions_sent = len(self.tools)
         servers = self.assistant.mcp_servers if self.has_mcp else ()
         tools = [*self.tools, *(server.to_ga() for server in servers)]
-        session = session_update(self.assistant, tools, self.transcription_model)
+        session = session_fields(self.assistant, tools, self.transcription_model)
         return {"type": "session.update", "session": session}
 
-    def news(self) -> list[JsonObject]:
-        """Return a ``session.update`` for functions that came after the wish, if there are some."""
-        if not self.ready or self.told == len(self.tools):
+    def tools_update(self) -> list[JsonObject]:
+        """Return a ``session.update`` for functions that came after the first one, if there are some."""
+        if self.functions_sent == len(self.tools):
             return []
-        self.told = len(self.tools)
+        self.functions_sent = len(self.tools)
         return [{"type": "session.update", "session": {"type": "realtime", "tools": list(self.tools)}}]
 
     def host(self) -> list[HostServers]:
-        """Return the wish, once, that the servers are called from here where the service calls none."""
+        """Ask, once, that the servers be called from here where the service calls none."""
         due = not self.has_mcp and not self.hosting and bool(self.assistant.mcp_servers)
         self.hosting |= due
         return [HostServers()] if due else []
 
-    def opened(self, session: JsonObject) -> None:
+    def session_created(self, session: JsonObject) -> None:
         """Take the service's first word, ``session.created``."""
         expires_at = session.get("expires_at")
         self.expires_at = float(expires_at) if isinstance(expires_at, int | float) and expires_at else None
 
-    def updated(self, session: JsonObject) -> FormatsAgreed:
+    def session_updated(self, session: JsonObject) -> FormatsAgreed:
         """Take what the service echoes, whatever was asked for."""
         audio: Any = session.get("audio")
         sides = audio if isinstance(audio, dict) else {}
@@ -90,16 +89,15 @@ class Agreement:
         heard = sides.get("input")
         if isinstance(heard, dict) and isinstance(turns := heard.get("turn_detection", ""), dict | None):
             self.turn_detection = turns
-        self.ready = True
         return FormatsAgreed(self.input_format, self.output_format)
 
     def refused(self, error: JsonObject) -> tuple[SendBrowser, JsonObject | None]:
-        """The service refused the wish; return what the page is told, and the next wish if there is one."""
+        """The settings were refused; return a notice, and the next ``session.update`` if there is one."""
         if given_up := self.fall_back(error):
-            return notice(*_GIVEN_UP[given_up], "warning"), self.wish()
+            return notice(*_GIVEN_UP[given_up], "warning"), self.session_update()
         message = scrub(str(error.get("message", "")), self.assistant.mcp_servers)
-        told = f"The service refused the assistant's settings: {message}"
-        return notice("configuration_refused", told, "error"), None
+        sentence = f"The service refused the assistant's settings: {message}"
+        return notice("configuration_refused", sentence, "error"), None
 
     def fall_back(self, error: JsonObject) -> str:
         """Give up what a service may lack; return what it was, or nothing where all is the least already.
@@ -121,13 +119,12 @@ class Agreement:
             return "mcp"
         return ""
 
-    def lost(self) -> None:
+    def connection_lost(self) -> None:
         """The connection is gone; the next one is asked anew."""
-        self.ready = False
         self.expires_at = None
 
 
-def session_update(
+def session_fields(
     assistant: AssistantConfig, tools: list[JsonObject], transcription_model: str
 ) -> JsonObject:
     """Return the GA ``session`` of the first ``session.update``."""

@@ -46,13 +46,13 @@ class Typed:
 
     def refusal(self, event: Event | UnknownEvent) -> tuple[str, str] | None:
         """Return (code, message) where a page may not send ``event``, or no more of its kind."""
-        told = refusal(event)
-        if told is None and isinstance(event, events.ConversationItemCreate):
+        refused = refusal(event)
+        if refused is None and isinstance(event, events.ConversationItemCreate):
             size = self.size + ITEM_BYTES + len(codec.encode_fields(event.item))
             if size > MAX_TYPED_BYTES:
                 return "conversation_full", "Too much was typed in this conversation. Begin a new one."
             self.size = size
-        return told
+        return refused
 
 
 def refusal(event: Event | UnknownEvent) -> tuple[str, str] | None:

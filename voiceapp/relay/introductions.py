@@ -5,17 +5,19 @@ from __future__ import annotations
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.config import VoiceConfig
 from voiceapp.conversation.actions import SendBrowser, to_browser
-from voiceapp.relay.session.transcoding import Legs
+from voiceapp.relay.session.transcoding import Transcoding
 from voiceapp.types import JsonObject
 
 
-def ready(session_id: str, assistant: AssistantConfig, legs: Legs, config: VoiceConfig) -> JsonObject:
+def ready(
+    session_id: str, assistant: AssistantConfig, transcoding: Transcoding, config: VoiceConfig
+) -> JsonObject:
     """Return the part of ``session.ready`` that does not depend on the service."""
     return {
         "type": "session.ready",
         "session_id": session_id,
         "assistant": {"slug": assistant.slug, "name": assistant.name},
-        "audio": {"input": legs.input.to_ga(), "output": legs.output.to_ga()},
+        "audio": {"input": transcoding.input.to_ga(), "output": transcoding.output.to_ga()},
         "transcription": assistant.transcription is not None,
         "grace_ms": int(config.grace_s * 1000),
         "limits": {"max_session_ms": int(config.max_session_s * 1000)},

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.parts.approval_talk import CALL, REQUEST, SESSION, Talk, page, records, upstream
-from voiceapp.conversation.actions import CallTool, KeptItem, SendAudio, SendBrowser
+from voiceapp.conversation.actions import CallTool, SendAudio, SendBrowser
 from voiceapp.conversation.calls.approvals import MAX_PENDING, MAX_SHOWN_CHARS
+from voiceapp.conversation.records import ItemRecord
 from voiceapp.types import JsonObject
 
 
@@ -326,7 +327,8 @@ def test_a_functions_question_outlives_the_service() -> None:
 
 def test_a_call_of_an_earlier_process_is_not_run_again() -> None:
     talk = Talk()
-    kept = KeptItem(item_id="f1", type="function_call", call_id="c1", name="pay", arguments="{}")
+    raw = {"call_id": "c1", "name": "pay", "arguments": "{}"}
+    kept = ItemRecord(item_id="f1", previous_item_id=None, type="function_call", raw=raw)
     talk.state.restore([kept])
     told = function(talk)
     assert not [action for action in told if isinstance(action, CallTool)]

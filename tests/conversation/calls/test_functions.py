@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from itertools import count, permutations
+from typing import Any, TypeVar
 
 import pytest
 
 from voiceapp.assistants.assistant import AssistantConfig
-from voiceapp.conversation.actions import CallTool, FinishedCall, SaveItem, SendUpstream
+from voiceapp.conversation.actions import CallTool, Save, SendUpstream
 from voiceapp.conversation.conversation import Conversation
+from voiceapp.conversation.records import ItemRecord, ToolCallRecord
 from voiceapp.protocol import codec
 from voiceapp.types import JsonObject
 
+Kept = TypeVar("Kept", ItemRecord, ToolCallRecord)
+
+
+def saved(actions: list[Any], kind: type[Kept]) -> list[Kept]:
+    return [a.record for a in actions if isinstance(a, Save) and isinstance(a.record, kind)]
+
 
 def conversation() -> Conversation:
-    return Conversation(AssistantConfig(slug="a", name="A"), (f"id_{n}" for n in count()))
+    talk = Conversation(AssistantConfig(slug="a", name="A"), (f"id_{n}" for n in count()))
+    tell(talk, {"type": "session.updated", "session": {}})
+    return talk
 
 
 def tell(talk: Conversation, event: JsonObject, now: float = 0) -> list[object]:
@@ -67,7 +77,7 @@ def test_a_call_is_answered_once() -> None:
     call(talk, 1)
     assert [a for a in call(talk, 1) if isinstance(a, CallTool)] == []
     first = talk.tool_returned("call_1", "x", status="completed", now=1)
-    assert [a for a in first if isinstance(a, FinishedCall)]
+    assert saved(first, ToolCallRecord)
     assert talk.tool_returned("call_1", "x", status="completed", now=2) == []
     assert [a for a in call(talk, 1) if isinstance(a, CallTool)] == []
 
@@ -86,8 +96,8 @@ def test_raw_arguments_are_kept_whatever_they_are(arguments: str) -> None:
     talk = conversation()
     [made] = [a for a in call(talk, 1, arguments) if isinstance(a, CallTool)]
     assert made.arguments == arguments
-    saved = talk.tool_returned("call_1", "{}", status="failed", now=1)
-    assert [a.arguments for a in saved if isinstance(a, FinishedCall)] == [arguments]
+    [record] = saved(talk.tool_returned("call_1", "{}", status="failed", now=1), ToolCallRecord)
+    assert record.arguments == arguments
 
 
 def test_a_spoken_turn_starts_when_speech_does() -> None:
@@ -96,9 +106,9 @@ def test_a_spoken_turn_starts_when_speech_does() -> None:
     tell(talk, {"type": "input_audio_buffer.speech_stopped", "audio_end_ms": 2, "item_id": "u"}, now=3000)
     item = {"id": "u", "type": "message", "role": "user", "status": "completed"}
     tell(talk, {"type": "conversation.item.added", "item": item}, now=3001)
-    [saved] = [a for a in tell(talk, {"type": "conversation.item.done", "item": item}, now=3002)
-               if isinstance(a, SaveItem)]  # fmt: skip
-    assert (saved.item.started_ms, saved.item.ended_ms) == (1000, 3002)
+    done = tell(talk, {"type": "conversation.item.done", "item": item}, now=3002)
+    [record] = saved(done, ItemRecord)
+    assert (record.started_ms, record.ended_ms) == (1000, 3002)
 
 
 def test_a_transcript_that_never_comes_fails_after_fifteen_seconds() -> None:
@@ -107,8 +117,8 @@ def test_a_transcript_that_never_comes_fails_after_fifteen_seconds() -> None:
     item["content"] = [{"type": "input_audio", "transcript": None}]  # type: ignore[assignment]
     tell(talk, {"type": "conversation.item.done", "item": item}, now=1000)
     assert talk.tick(15_999) == []
-    [saved] = [a for a in talk.tick(16_000) if isinstance(a, SaveItem)]
-    assert saved.item.transcript_status == "failed"
+    [record] = saved(talk.tick(16_000), ItemRecord)
+    assert record.transcript_status == "failed"
     assert talk.tick(60_000) == []
 
 

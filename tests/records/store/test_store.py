@@ -12,12 +12,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 
-from voiceapp.conversation.actions import FinishedCall, FinishedResponse
+from voiceapp.conversation.records import ItemRecord, Record, ResponseRecord, ToolCallRecord
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.models import Assistant, Item, Response, Session, ToolCall
 from voiceapp.records.store import rows, store, writer
 from voiceapp.records.store.entries import in_order
-from voiceapp.records.store.store import ItemRecord
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -91,7 +90,7 @@ async def test_all_fields_come_back(user: User) -> None:
         response_id="resp_1", generated_text="one two three", heard_text="one", cut_ms=400,
         transcript_status="", modality="audio", started_ms=10, ended_ms=900, raw={"id": "x", "content": [1]},
     )  # fmt: skip
-    response = FinishedResponse(
+    response = ResponseRecord(
         response_id="resp_1",
         status="cancelled",
         status_details={"reason": "turn_detected"},
@@ -99,7 +98,7 @@ async def test_all_fields_come_back(user: User) -> None:
         latency_ms=210,
         metadata={"k": "v"},
     )
-    call = FinishedCall(call_id="call_1", item_id="x", name="clock", arguments="{nonsense", output="12:00",
+    call = ToolCallRecord(call_id="call_1", item_id="x", name="clock", arguments="{nonsense", output="12:00",
                           status="completed", started_ms=1, ended_ms=2)  # fmt: skip
     keep.save_item(session_id, whole)
     keep.save_response(session_id, response)
@@ -117,7 +116,7 @@ async def test_a_write_that_fails_is_repeated(user: User, monkeypatch: pytest.Mo
     session_id = await opened(user)
     attempts: list[int] = []
 
-    def fails_twice(batch: dict[rows.Key, rows.Record]) -> None:
+    def fails_twice(batch: dict[rows.Key, Record]) -> None:
         attempts.append(len(batch))
         if len(attempts) <= 2:
             raise OperationalError("database is locked")
@@ -168,7 +167,7 @@ async def test_text_that_databases_refuse_is_kept_as_near_as_can_be(user: User) 
     keep.save_item(
         session_id, item("a", generated_text="a\0b\ud800c é 😀", raw={"k\0": ["\0", float("nan"), 1.5]})
     )
-    keep.save_tool_call(session_id, FinishedCall(call_id="c", name="n" * 1000, arguments='{"x": "\0"}'))
+    keep.save_tool_call(session_id, ToolCallRecord(call_id="c", name="n" * 1000, arguments='{"x": "\0"}'))
     await keep.flush(session_id)
     row = await Item.objects.aget()
     assert row.generated_text.replace("\ufffd", "") == "a\u2400bc é 😀"
@@ -260,7 +259,7 @@ async def test_a_full_store_refuses_instead_of_dropping(user: User, monkeypatch:
     monkeypatch.setattr(writer, "MAX_PENDING", 2)
     away = True
 
-    def while_away(batch: dict[rows.Key, rows.Record]) -> None:
+    def while_away(batch: dict[rows.Key, Record]) -> None:
         if away:
             raise OperationalError("gone")
         rows.write_rows(batch)

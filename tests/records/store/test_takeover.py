@@ -12,10 +12,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from voiceapp.conversation.records import ItemRecord
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.models import Assistant, Session
 from voiceapp.records.store import store, takeover
-from voiceapp.records.store.entries import ItemRecord
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

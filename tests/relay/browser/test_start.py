@@ -15,7 +15,7 @@ from voiceapp.records.models import Session
 from voiceapp.records.recording import recorder
 from voiceapp.records.store import store
 from voiceapp.relay.process.sessions import registry
-from voiceapp.relay.session.ending import Ending
+from voiceapp.relay.session.ending import EndReason
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -61,7 +61,7 @@ async def test_a_session_that_still_ends_here_does_not_end_the_one_that_comes_ba
         assert before is not None
         # Another process took it, and let it go again.
         await left(session_id, tmp_path)
-        before.end(Ending.MOVED)
+        before.end(EndReason.MOVED)
         again = await came_back(signed_in, session_id)
         asyncio.get_running_loop().call_later(0.3, slow.set)
         await again.until("session.resumed")

@@ -15,7 +15,7 @@ from tests.parts.page import Talk
 from tests.parts.servers import free_port
 from voiceapp.relay.process import handover as module
 from voiceapp.relay.process.handover import Handover, handover
-from voiceapp.relay.session.ending import Ending
+from voiceapp.relay.session.ending import EndReason
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,7 +47,7 @@ async def test_without_redis_talk_goes_on_and_asking_takes_no_longer_than_it_may
     async with talking() as (page, upstream):
         assert handover.available()
         began = time.monotonic()
-        asked = [handover.ask("nobody", uuid4(), 1, Ending.MOVED) for _ in range(3)]
+        asked = [handover.ask("nobody", uuid4(), 1, EndReason.MOVED) for _ in range(3)]
         assert await asyncio.gather(*asked) == [None, None, None]
         assert time.monotonic() - began < 2
         await upstream.user_turn("still here")

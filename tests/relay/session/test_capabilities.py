@@ -10,10 +10,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from tests.parts.page import Talk, answer, call, heard, rows, used
+from voiceapp.conversation.records import ItemRecord
 from voiceapp.errors import ToolFailed, VoiceAppError
 from voiceapp.records.models import Assistant, Note, Session
 from voiceapp.records.store import notes, search, store
-from voiceapp.records.store.entries import ItemRecord
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

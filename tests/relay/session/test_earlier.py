@@ -10,9 +10,9 @@ from django.contrib.auth import get_user_model
 
 from tests.parts.page import Page, Talk, answer, rows, scope_of
 from tests.parts.scripted import Service
+from voiceapp.conversation.records import ItemRecord
 from voiceapp.records.models import Assistant, Session
 from voiceapp.records.store import store
-from voiceapp.records.store.entries import ItemRecord
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

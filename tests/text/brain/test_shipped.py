@@ -166,7 +166,7 @@ async def test_a_sum_is_worked_out_by_the_tool_as_the_brain_writes_it() -> None:
         assert await registry.run(name, json.dumps(arguments), context, TOOLS) == result
 
 
-README_CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "What time is it in Paris?": ("current_time", {"place": "Paris"}),
     "What is 12.5 times 8?": ("calculate", {"expression": "12.5 * 8"}),
     "Set a timer for five minutes.": ("set_timer", {"seconds": 300}),
@@ -180,9 +180,9 @@ README_CALLS: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def test_what_the_readme_says_for_instance_calls_the_tool_of_its_row() -> None:
-    readme = (ROOT / "README.md").read_text()
-    table = re.search(r"^\| Tool \| Say, for instance \|\n\|[ -|]+\n((?:\|.*\n)+)", readme, re.M)
+def test_what_the_manual_says_for_instance_calls_the_tool_of_its_row() -> None:
+    manual = (ROOT / "docs" / "tools.md").read_text()
+    table = re.search(r"^\| Tool \| Say, for instance \|\n\|[ -|]+\n((?:\|.*\n)+)", manual, re.M)
     assert table
     said = {}
     for line in table[1].splitlines():
@@ -191,7 +191,7 @@ def test_what_the_readme_says_for_instance_calls_the_tool_of_its_row() -> None:
             ((name, arguments),) = think(Said("user", sentence), tools=SEEDED)[1]
             assert f"`{name}`" in tools
             said[sentence] = (name, arguments)
-    assert said == README_CALLS
+    assert said == EXAMPLES
 
 
 def test_what_is_missing_is_asked_for() -> None:

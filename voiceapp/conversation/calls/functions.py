@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from voiceapp.conversation.actions import CallTool, FinishedCall
+from voiceapp.conversation.actions import CallTool
+from voiceapp.conversation.records import ToolCallRecord
 
 
 @dataclass(slots=True)
@@ -30,21 +31,21 @@ class FunctionCalls:
     silent: set[str] = field(default_factory=set)
     """Calls after whose outputs the model is not asked to go on."""
 
-    def made(self, call: PendingCall) -> CallTool | None:
+    def call_made(self, call: PendingCall) -> CallTool | None:
         """Take a call whose arguments are complete; ``None`` where it was seen before."""
         if call.call_id in self.pending or call.call_id in self.answered:
             return None
         self.pending[call.call_id] = call
         return CallTool(call.call_id, call.name, call.arguments)
 
-    def returned(self, call_id: str, output: str, *, status: str, now: float) -> FinishedCall | None:
+    def call_returned(self, call_id: str, output: str, *, status: str, now: float) -> ToolCallRecord | None:
         """Take a tool's output; ``None`` where the call is unknown or answered already."""
         call = self.pending.pop(call_id, None)
         if call is None:
             return None
         self.answered.add(call_id)
         self.follow_up_due |= call_id not in self.silent
-        return FinishedCall(
+        return ToolCallRecord(
             call_id=call_id,
             item_id=call.item_id,
             name=call.name,
@@ -60,9 +61,11 @@ class FunctionCalls:
         for call in self.pending.values():
             call.lost = True
 
-    def finish(self, now: float) -> list[FinishedCall]:
+    def finish(self, now: float) -> list[ToolCallRecord]:
         """The session ends: what is still running is kept as cancelled."""
-        ended = [self.returned(call_id, "", status="cancelled", now=now) for call_id in list(self.pending)]
+        ended = [
+            self.call_returned(call_id, "", status="cancelled", now=now) for call_id in list(self.pending)
+        ]
         return [saved for saved in ended if saved is not None]
 
     def take_follow_up(self) -> bool:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voiceapp.assistants.mcp_servers import McpServer
-from voiceapp.conversation.actions import Action, FinishedCall, SendBrowser, notice
+from voiceapp.conversation.actions import Action, Save, SendBrowser, notice
 from voiceapp.conversation.calls.shown import CallEvents
+from voiceapp.conversation.records import ToolCallRecord
 from voiceapp.protocol import events
 from voiceapp.types import JsonObject
 
@@ -56,9 +57,9 @@ class McpCall:
     status: str = ""
     output: str = ""
 
-    def record(self, now: float) -> FinishedCall:
+    def record(self, now: float) -> ToolCallRecord:
         """Return what is kept of it."""
-        return FinishedCall(
+        return ToolCallRecord(
             call_id=self.item_id,
             item_id=self.item_id,
             name=f"{self.server_label}.{self.name}",
@@ -114,25 +115,25 @@ class McpCalls:
             self.calls[item_id] = call
         call.arguments = str(raw.get("arguments") or call.arguments)
         call.request_id = str(raw.get("approval_request_id") or call.request_id)
-        told = [*self._begin(call, index)]
+        actions = [*self._begin(call, index)]
         if raw.get("error"):
             error = raw["error"] if isinstance(raw["error"], dict) else {"message": str(raw["error"])}
-            return [*told, *self.ended(item_id, "failed", now, _reason(error), error)]
+            return [*actions, *self.ended(item_id, "failed", now, _reason(error), error)]
         if raw.get("output") is not None:
-            return [*told, *self.ended(item_id, "completed", now, str(raw["output"]))]
+            return [*actions, *self.ended(item_id, "completed", now, str(raw["output"]))]
         if raw.get("status") == "incomplete" and not call.status:
             # Cut off in its arguments: the call was never made, so there is nothing to go on from.
-            told += self.give_up(call, "cancelled", now)
-        return told
+            actions += self.give_up(call, "cancelled", now)
+        return actions
 
     def _begin(self, call: McpCall, index: int | None) -> list[Action]:
         """Show a call once its place is known, and its arguments once they are."""
-        told: list[Action] = []
+        actions: list[Action] = []
         if index is not None and not call.status:
-            told += self.shown.started(call.item_id, call.item_id, index, call.name)
+            actions += self.shown.call_started(call.item_id, call.item_id, index, call.name)
         if call.arguments:
-            told += self.shown.arguments(call.item_id, call.arguments)
-        return told
+            actions += self.shown.arguments_done(call.item_id, call.arguments)
+        return actions
 
     def ended(
         self, item_id: str, status: str, now: float, output: str = "", error: JsonObject | None = None
@@ -145,29 +146,32 @@ class McpCalls:
             call.status = status
             self.follow_up_due = True
         call.output = output
-        told: list[Action] = [call.record(now)]
+        actions: list[Action] = [Save(call.record(now))]
         if status == "completed":
-            told += self.shown.completed(item_id)
+            actions += self.shown.call_completed(item_id)
         elif error is not None:
-            told += self.shown.failed(item_id, {**error, "message": output})
+            actions += self.shown.call_failed(item_id, {**error, "message": output})
         else:
             self.unexplained[item_id] = now + EXPLAINED_MS
-        return told
+        return actions
 
     def give_up(self, call: McpCall, status: str, now: float, code: str = "cancelled") -> list[Action]:
         """Wait no longer for a call's end."""
         call.status = status
         message = call.output or "The call came to no end."
-        return [call.record(now), *self.shown.failed(call.item_id, {"code": code, "message": message})]
+        return [
+            Save(call.record(now)),
+            *self.shown.call_failed(call.item_id, {"code": code, "message": message}),
+        ]
 
     def unexplained_by(self, now: float) -> list[Action]:
         """Show the calls that failed, and whose reason the service has not told in time."""
         due = [item_id for item_id, until in self.unexplained.items() if until <= now]
-        told: list[Action] = []
+        actions: list[Action] = []
         for item_id in due:
             del self.unexplained[item_id]
-            told += self.shown.failed(item_id, {"type": "mcp_error"})
-        return told
+            actions += self.shown.call_failed(item_id, {"type": "mcp_error"})
+        return actions
 
     def hanging(self, now: float, waiting: Collection[str]) -> list[McpCall]:
         """Return the calls that should have ended, but for those ``waiting`` for the user."""
@@ -203,7 +207,10 @@ class McpCalls:
             return []
         match event:
             case events.ResponseMcpCallArgumentsDelta():
-                return [*self._begin(call, event.output_index), *self.shown.more(call.item_id, event.delta)]
+                return [
+                    *self._begin(call, event.output_index),
+                    *self.shown.arguments_delta(call.item_id, event.delta),
+                ]
             case events.ResponseMcpCallArgumentsDone():
                 call.arguments = event.arguments
                 return self._begin(call, event.output_index)
@@ -215,8 +222,8 @@ class McpCalls:
 
 def no_tools(label: str, reason: str) -> SendBrowser:
     """Return the notice that the tools of a server cannot be used."""
-    whose = f"The tools of “{label}”" if label else "An MCP server’s tools"
-    said = f"{whose} cannot be used. {reason}".rstrip()
+    subject = f"The tools of “{label}”" if label else "An MCP server’s tools"
+    said = f"{subject} cannot be used. {reason}".rstrip()
     return notice("mcp_tools_unavailable", said, "warning", server_label=label, reason=reason)
 
 

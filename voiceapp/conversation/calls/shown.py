@@ -37,7 +37,7 @@ class CallEvents:
         self._started: dict[str, ToolCallStarted] = {}
         self._sizes: dict[str, int] = {}
 
-    def started(self, call_id: str, item_id: str, index: int, name: str) -> list[SendBrowser]:
+    def call_started(self, call_id: str, item_id: str, index: int, name: str) -> list[SendBrowser]:
         """A call was begun; nothing where it was already, or cannot be named."""
         if not call_id or not item_id or call_id in self._orders:
             return []
@@ -46,25 +46,25 @@ class CallEvents:
         self._started[call_id] = event
         return self._send(event)
 
-    def more(self, call_id: str, delta: str) -> list[SendBrowser]:
+    def arguments_delta(self, call_id: str, delta: str) -> list[SendBrowser]:
         """More of a call's arguments came."""
         if self._state(call_id) is not CallState.STARTED:
             return []
         size = self._sizes[call_id] = self._sizes.get(call_id, 0) + len(delta)
         if size > MAX_ARGUMENTS_CHARS:
             message = f"The arguments have more than {MAX_ARGUMENTS_CHARS} characters."
-            return self.failed(call_id, {"code": "arguments_too_long", "message": message})
+            return self.call_failed(call_id, {"code": "arguments_too_long", "message": message})
         return self._next(call_id, lambda head: ToolCallDelta(**head, arguments_delta=delta))
 
-    def arguments(self, call_id: str, whole: str) -> list[SendBrowser]:
+    def arguments_done(self, call_id: str, whole: str) -> list[SendBrowser]:
         """A call's arguments are complete; what was not told of them is told now."""
         if self._state(call_id) is not CallState.STARTED:
             return []
-        told = self._orders[call_id].arguments(call_id)
-        rest = whole[len(told) :] if whole.startswith(told) else ""
-        return self.more(call_id, rest) if rest else []
+        shown = self._orders[call_id].arguments(call_id)
+        rest = whole[len(shown) :] if whole.startswith(shown) else ""
+        return self.arguments_delta(call_id, rest) if rest else []
 
-    def completed(self, call_id: str) -> list[SendBrowser]:
+    def call_completed(self, call_id: str) -> list[SendBrowser]:
         """A call's tool has brought something."""
 
         def event(head: dict[str, Any]) -> AnyToolCallEvent:
@@ -73,7 +73,7 @@ class CallEvents:
 
         return self._next(call_id, event)
 
-    def failed(self, call_id: str, error: JsonObject) -> list[SendBrowser]:
+    def call_failed(self, call_id: str, error: JsonObject) -> list[SendBrowser]:
         """A call came to nothing; ``error`` is whatever the tool, the service or the relay says of it."""
         kind = str(error.get("type") or "tool_error")
         code = str(error.get("code") or kind)

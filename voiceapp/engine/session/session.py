@@ -24,6 +24,7 @@ from voiceapp.engine.session.actions import (
 )
 from voiceapp.engine.session.buffer import MAX_BYTES, InputBuffer
 from voiceapp.engine.session.config import NOT_IN_A_CONVERSATION, Kind, SessionConfig
+from voiceapp.engine.session.event_types import CLIENT_TYPES, TRANSCRIPTION_TYPES
 from voiceapp.engine.session.items import Conversation, Item, whole_samples
 from voiceapp.engine.session.responses import Responder
 from voiceapp.engine.session.transcripts import Segment, Transcripts
@@ -36,11 +37,6 @@ from voiceapp.types import JsonObject
 
 # Silence kept in front of a turn that has not begun yet, beyond the padding that it will be given.
 _SPARE_MS: Final = 2_000
-CLIENT_TYPES: Final = tuple(name for name in ev.CLIENT_EVENTS if name != "output_audio_buffer.clear")
-TRANSCRIPTION_TYPES: Final = (
-    "session.update", "input_audio_buffer.append", "input_audio_buffer.commit", "input_audio_buffer.clear",
-    "conversation.item.retrieve", "conversation.item.delete",
-)  # fmt: skip
 
 
 class EngineSession:

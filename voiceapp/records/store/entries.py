@@ -4,40 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from voiceapp.assistants.assistant import AssistantConfig
+from voiceapp.conversation.records import ItemRecord
 
 MODEL_LENGTH: Final = 200
 """Characters of a model's name that are kept."""
 MAX_USED: Final = 10_000_000
 """Tokens that one request can have used, whatever a service says."""
-
-
-class ItemRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One finished, or finished again, item; a later save of the same item replaces the earlier.
-
-    Times are milliseconds on the session's clock. ``generated_text`` is all that was said or typed,
-    ``heard_text`` what of it was heard before ``cut_ms``, or ``None`` where it was not cut.
-    """
-
-    item_id: str
-    previous_item_id: str | None
-    type: str
-    role: str = ""
-    status: str = ""
-    response_id: str = ""
-    generated_text: str = ""
-    heard_text: str | None = None
-    cut_ms: int | None = None
-    transcript_status: str = ""
-    modality: str = ""
-    started_ms: int = 0
-    ended_ms: int = 0
-    raw: dict[str, Any]
 
 
 class Passage(msgspec.Struct, frozen=True, kw_only=True):

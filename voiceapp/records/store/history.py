@@ -6,9 +6,10 @@ from typing import Final
 from uuid import UUID
 
 from voiceapp.conversation.history import HISTORY_CHARS
+from voiceapp.conversation.records import ItemRecord
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.models import Item, Session
-from voiceapp.records.store.entries import ItemRecord, Passage, in_order
+from voiceapp.records.store.entries import Passage, in_order
 
 MAX_PASSAGES: Final = 50
 """Sessions of one conversation that are looked through; what is older would hardly fit anyway."""

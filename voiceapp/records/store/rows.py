@@ -11,20 +11,18 @@ from uuid import UUID
 from django.db import DataError, IntegrityError, models, transaction
 from django.db import Error as DatabaseTrouble
 
-from voiceapp.conversation.actions import FinishedCall, FinishedResponse
+from voiceapp.conversation.records import ItemRecord, Record, ResponseRecord, ToolCallRecord
 from voiceapp.records.models import Item, Response, ToolCall
-from voiceapp.records.store.entries import ItemRecord
 
 logger = logging.getLogger(__name__)
 
-Record = ItemRecord | FinishedResponse | FinishedCall
 Key = tuple[type[Record], UUID, str]
 """Kind of record, session, and the record's id within the session."""
 
 _TABLES: Final[dict[type[Record], tuple[type[models.Model], str]]] = {
     ItemRecord: (Item, "item_id"),
-    FinishedResponse: (Response, "response_id"),
-    FinishedCall: (ToolCall, "call_id"),
+    ResponseRecord: (Response, "response_id"),
+    ToolCallRecord: (ToolCall, "call_id"),
 }
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 _ROWS_AT_ONCE: Final = 500

@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from voiceapp.assistants.assistant import AssistantConfig, Thinking
 from voiceapp.config import UpstreamKind, VoiceConfig
+from voiceapp.conversation.records import ItemRecord, Record, ResponseRecord, ToolCallRecord
 from voiceapp.datafolder.processes import of_this_process
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.display import TITLE_LENGTH
@@ -30,7 +31,7 @@ from voiceapp.records.models import (
 from voiceapp.records.recording.archive import journals_ms, recordings_folder
 from voiceapp.records.recording.recorder import repair as repair_recordings
 from voiceapp.records.store import history
-from voiceapp.records.store.entries import MAX_USED, MODEL_LENGTH, ItemRecord, OpenedSession, Passage
+from voiceapp.records.store.entries import MAX_USED, MODEL_LENGTH, OpenedSession, Passage
 from voiceapp.records.store.rows import storable
 from voiceapp.records.store.writer import StoreFull, StoreUnavailable, Writer
 
@@ -45,6 +46,7 @@ __all__ = [
     "never_begun",
     "open_session",
     "repair_unfinished",
+    "save",
     "stop_writer",
     "writer",
 ]
@@ -79,6 +81,17 @@ atexit.register(stop_writer)
 def _config() -> VoiceConfig:
     config: VoiceConfig = settings.VOICE
     return config
+
+
+def save(session_id: UUID, record: Record) -> None:
+    """Keep an item, a response or a call as it is now; never blocks. Raises ``StoreFull``."""
+    match record:
+        case ItemRecord():
+            writer().save_item(session_id, record)
+        case ResponseRecord():
+            writer().save_response(session_id, record)
+        case ToolCallRecord():
+            writer().save_tool_call(session_id, record)
 
 
 async def open_session(
@@ -220,13 +233,13 @@ async def save_summary(session_id: UUID, *, title: str, summary: str) -> None:
     await writer().call(lambda: Session.objects.filter(id=session_id).update(**kept))
 
 
-def save_evaluation(session: Session, user_id: int, judged: dict[str, Any]) -> None:
+def save_evaluation(session_id: UUID, user_id: int, judged: dict[str, Any]) -> None:
     """Keep an evaluation, see the table; blocks."""
     kept = storable(judged)
     kept["model"] = kept["model"][:MODEL_LENGTH]
     for name in ("tokens_in", "tokens_out"):
         kept[name] = max(0, min(kept[name], MAX_USED))
-    Evaluation.objects.create(session=session, asked_by_id=user_id, **kept)
+    Evaluation.objects.create(session_id=session_id, asked_by_id=user_id, **kept)
 
 
 def repair_unfinished() -> int:

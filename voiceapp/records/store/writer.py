@@ -18,10 +18,9 @@ from uuid import UUID
 from django.db import Error as DatabaseTrouble
 from django.db import InterfaceError, OperationalError, connection
 
-from voiceapp.conversation.actions import FinishedCall, FinishedResponse
+from voiceapp.conversation.records import ItemRecord, Record, ResponseRecord, ToolCallRecord
 from voiceapp.errors import VoiceAppError
-from voiceapp.records.store.entries import ItemRecord
-from voiceapp.records.store.rows import Key, Record, write_rows
+from voiceapp.records.store.rows import Key, write_rows
 from voiceapp.records.threads import yield_to_audio
 
 logger = logging.getLogger(__name__)
@@ -70,13 +69,13 @@ class Writer:
         """Keep an item; never blocks. Raises ``StoreFull`` instead of dropping anything."""
         self._save((ItemRecord, session_id, record.item_id), record)
 
-    def save_response(self, session_id: UUID, record: FinishedResponse) -> None:
+    def save_response(self, session_id: UUID, record: ResponseRecord) -> None:
         """Keep a response; never blocks. Raises ``StoreFull`` instead of dropping anything."""
-        self._save((FinishedResponse, session_id, record.response_id), record)
+        self._save((ResponseRecord, session_id, record.response_id), record)
 
-    def save_tool_call(self, session_id: UUID, record: FinishedCall) -> None:
+    def save_tool_call(self, session_id: UUID, record: ToolCallRecord) -> None:
         """Keep a tool call; never blocks. Raises ``StoreFull`` instead of dropping anything."""
-        self._save((FinishedCall, session_id, record.call_id), record)
+        self._save((ToolCallRecord, session_id, record.call_id), record)
 
     async def flush(self, session_id: UUID, *, timeout_s: float = 10.0) -> None:
         """Return when everything saved so far is committed; raises ``StoreUnavailable``."""

@@ -19,7 +19,7 @@ from voiceapp.protocol import codec
 from voiceapp.relay.browser.login import Login, login_of
 from voiceapp.relay.browser.start import BAD_START, Refused, Visitor, begin, read_start
 from voiceapp.relay.process.sessions import DRAIN_S
-from voiceapp.relay.session.ending import Ending
+from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.live import LiveSession
 from voiceapp.serving.consumer import SocketConsumer
 from voiceapp.types import JsonObject, Scope
@@ -131,7 +131,7 @@ class VoiceConsumer(SocketConsumer):
         self._stopping = True
         session = self._session
         if session is not None and session.attached_to(self):
-            session.end(Ending.DRAIN)
+            session.end(EndReason.DRAIN)
             await asyncio.shield(asyncio.wait_for(session.finished.wait(), DRAIN_S))
 
     def release(self, close_code: int, reason: str) -> None:
@@ -204,7 +204,7 @@ class VoiceConsumer(SocketConsumer):
                     session.outbox.acknowledge(_sequence(fields))
                     session.tell(to_browser({"type": "pong"}))
                 case "session.end":
-                    session.end(Ending.HUNG_UP)
+                    session.end(EndReason.HUNG_UP)
                 case _:
                     session.client_event(codec.client_event(fields))
         except DecodeError as error:

@@ -20,10 +20,11 @@ from voiceapp.relay.browser.login import Login
 from voiceapp.relay.process.handover import handover
 from voiceapp.relay.process.sessions import registry
 from voiceapp.relay.session import earlier
-from voiceapp.relay.session.ending import Ending
-from voiceapp.relay.session.live import LiveSession, Page
+from voiceapp.relay.session.attachment import Browser
+from voiceapp.relay.session.ending import EndReason
+from voiceapp.relay.session.live import LiveSession
+from voiceapp.relay.session.plan import SessionPlan
 from voiceapp.relay.session.timers import MovingTimer
-from voiceapp.relay.session.transcoding import Legs
 from voiceapp.relay.upstream import target as targets
 from voiceapp.types import JsonObject
 
@@ -73,7 +74,7 @@ class Refused(Exception):
 class Visitor:
     """Who asks for a session, with which socket, at which address of this server."""
 
-    page: Page
+    page: Browser
     login: Login
     config: VoiceConfig
     own_address: tuple[str, int] | None
@@ -112,7 +113,7 @@ async def _come_back(
         found = registry.find(session_id, user_id)
         if found is not None and handover.available() and await takeover.is_lost(session_id):
             # This process hung, and another one went on with it meanwhile.
-            found.end(Ending.MOVED)
+            found.end(EndReason.MOVED)
         if found is not None and found.ending is None:
             return found, to_browser(found.resume(visitor.page, resume.seq))
         # One that still ends here would end the one that goes on.
@@ -125,7 +126,7 @@ async def _take_over(
 ) -> tuple[LiveSession, SendBrowser | None]:
     """Go on here with a session of another process: it lets go, or is gone, or does not answer."""
     user_id = visitor.login.user_id
-    legs = _legs(start.audio)
+    formats = _formats(start.audio)
     owner, gone = await takeover.owner_of(resume.session_id, user_id)
     if not gone and (owner == takeover.own_name() or not handover.available()):
         raise VoiceAppError("This conversation has ended.", code="session_not_found")
@@ -133,33 +134,40 @@ async def _take_over(
     with registry.room(user_id, visitor.config):
         target = targets.choose(visitor.config, visitor.own_address)
         released = (
-            None if gone else await handover.ask(owner, resume.session_id, user_id, Ending.MOVED, resume.seq)
+            None
+            if gone
+            else await handover.ask(owner, resume.session_id, user_id, EndReason.MOVED, resume.seq)
         )
         opened = await takeover.take(resume.session_id, user_id, owner)
         try:
-            session = _live(opened, legs, target, visitor)
+            session = _live(opened, formats, target, visitor)
         except VoiceAppError:
             takeover.give_back(opened.session_id)
             raise
         lost = released is None or released.seq != resume.seq
         resumed = session.take_over(resume.seq, released.frames if released else resume.frames, lost=lost)
-        session.abilities.timers.adopt(released.timers if released else [])
+        session.capabilities.timers.adopt(released.timers if released else [])
         registry.start(session, visitor.login.key)
-    session.perform(list(earlier.told(opened.earlier[-1:], same_session=True)))
+    session.perform(list(earlier.history_messages(opened.earlier[-1:], same_session=True)))
     return session, to_browser(resumed)
 
 
 def _live(
     opened: store.OpenedSession,
-    legs: tuple[AudioFormat | None, AudioFormat | None],
+    formats: tuple[AudioFormat | None, AudioFormat | None],
     target: targets.Target,
     visitor: Visitor,
 ) -> LiveSession:
-    assistant = opened.assistant
     address, user_id = visitor.own_address, visitor.login.user_id
-    target_of = partial(_target, target, visitor.config, address, user_id, opened.session_id)
-    agreed = Legs(legs[0] or assistant.input_format, legs[1] or assistant.output_format)
-    session = LiveSession(opened, user_id, target_of(assistant), visitor.config, agreed, target_of)
+    plan = SessionPlan(
+        opened=opened,
+        user_id=user_id,
+        config=visitor.config,
+        target_of=partial(_target, target, visitor.config, address, user_id, opened.session_id),
+        input_format=formats[0],
+        output_format=formats[1],
+    )
+    session = LiveSession(plan)
     session.attach(visitor.page)
     handover.listen()
     return session
@@ -182,7 +190,7 @@ def _target(
 
 async def _new(start: Start, visitor: Visitor) -> LiveSession:
     user_id, config = visitor.login.user_id, visitor.config
-    legs = _legs(start.audio)
+    formats = _formats(start.audio)
     timers: list[MovingTimer] = []
     if start.continues is not None:
         # A wish that cannot be fulfilled must not end the conversation that is held.
@@ -201,28 +209,28 @@ async def _new(start: Start, visitor: Visitor) -> LiveSession:
             continues=start.continues,
         )
         try:
-            session = _live(opened, legs, target, visitor)
+            session = _live(opened, formats, target, visitor)
         except VoiceAppError:
             store.never_begun(opened.session_id)
             raise
-        session.abilities.timers.adopt(timers)
+        session.capabilities.timers.adopt(timers)
         registry.start(session, visitor.login.key)
     return session
 
 
 async def _let_go(session_id: UUID, user_id: int) -> list[MovingTimer]:
     """End a session that is to be continued, here or elsewhere, if it lives; return its timers."""
-    here = await registry.let_go(session_id, user_id, Ending.CONTINUED)
+    here = await registry.let_go(session_id, user_id, EndReason.CONTINUED)
     if here is not None:
-        return here.abilities.timers.hand_on()
+        return here.capabilities.timers.hand_on()
     owner, gone = await takeover.owner_of(session_id, user_id, over=True)
     if not owner or gone or not handover.available():
         return []
-    released = await handover.ask(owner, session_id, user_id, Ending.CONTINUED)
+    released = await handover.ask(owner, session_id, user_id, EndReason.CONTINUED)
     return released.timers if released else []
 
 
-def _legs(audio: _Audio | None) -> tuple[AudioFormat | None, AudioFormat | None]:
+def _formats(audio: _Audio | None) -> tuple[AudioFormat | None, AudioFormat | None]:
     if audio is None:
         return None, None
     return (

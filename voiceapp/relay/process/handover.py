@@ -18,7 +18,7 @@ from django.dispatch import receiver
 
 from voiceapp.records.store import takeover
 from voiceapp.relay.process.sessions import registry
-from voiceapp.relay.session.ending import Ending
+from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.timers import MovingTimer
 from voiceapp.signals import server_stopping
 
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 ANSWER_S = 3.0
 """How long another process may take to save a session and let it go; the page's own patience is 4 s."""
 RETRY_S = 2.0
-_ENDINGS = {ending.reason: ending for ending in (Ending.MOVED, Ending.CONTINUED)}
+_ENDINGS = {ending.reason: ending for ending in (EndReason.MOVED, EndReason.CONTINUED)}
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Handover:
         self._listener = loop.create_task(self._keep_listening(layer), name="handover")
 
     async def ask(
-        self, owner: str, session_id: UUID, user_id: int, ending: Ending, seq: int | None = None
+        self, owner: str, session_id: UUID, user_id: int, ending: EndReason, seq: int | None = None
     ) -> Released | None:
         """Ask a process to let a session go; ``None`` where it does not have it or does not answer.
 
@@ -128,8 +128,8 @@ class Handover:
         )
         released = None
         if session is not None:
-            timers = session.abilities.timers.hand_on()
-            released = Released(session.last_seq, session.microphone.frames, timers)
+            timers = session.capabilities.timers.hand_on()
+            released = Released(session.life.last_seq, session.microphone.frames, timers)
         told = asdict(released) if released else None
         answer = {"type": "session.released", "ask": message["ask"], "released": told}
         try:

@@ -17,7 +17,7 @@ from voiceapp.config import VoiceConfig
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.store import takeover
 from voiceapp.records.threads import with_database
-from voiceapp.relay.session.ending import Ending
+from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.live import LiveSession
 from voiceapp.signals import server_stopping, session_ended
 
@@ -80,7 +80,7 @@ class Registry:
         task.add_done_callback(self._tasks.discard)
         if self.draining:
             # It was being opened when the drain began.
-            session.end(Ending.DRAIN)
+            session.end(EndReason.DRAIN)
         if self._watch is None or self._watch.done():
             self._watch = asyncio.get_running_loop().create_task(self._watch_logins(), name="logins")
 
@@ -106,7 +106,7 @@ class Registry:
             await session.finished.wait()
 
     async def let_go(
-        self, session_id: UUID, user_id: int, ending: Ending, seq: int | None = None
+        self, session_id: UUID, user_id: int, ending: EndReason, seq: int | None = None
     ) -> LiveSession | None:
         """End a user's own live session and wait until it is kept; ``None`` where none is here.
 
@@ -115,7 +115,7 @@ class Registry:
         session = self._own(session_id, user_id)
         if session is not None:
             if seq == session.outbox.last_seq and session.ending is None:
-                session.conversation.speaker.let_play()
+                session.conversation.let_play()
             session.end(ending)
             await session.finished.wait()
         return session
@@ -131,14 +131,16 @@ class Registry:
             self._watch.cancel()
         sessions = list(self._sessions.values())
         for session in sessions:
-            session.end(Ending.DRAIN)
+            session.end(EndReason.DRAIN)
         if self._tasks:
             _, late = await asyncio.wait(set(self._tasks), timeout=DRAIN_S)
             for task in late:
                 logger.error("%s did not end in time", task.get_name())
                 task.cancel()
         # The sessions are kept; what is left is that their pages read so.
-        reading = {asyncio.ensure_future(session.alone.wait()) for session in sessions if session.attached}
+        reading = {
+            asyncio.ensure_future(session.browser.alone.wait()) for session in sessions if session.attached
+        }
         if reading:
             _, unread = await asyncio.wait(reading, timeout=FAREWELL_S)
             for waiting in unread:
@@ -160,9 +162,9 @@ class Registry:
                 continue
             for session, key in logins.items():
                 if (session.user_id, key) in gone:
-                    session.end(Ending.SIGNED_OUT)
+                    session.end(EndReason.SIGNED_OUT)
                 elif session.id in taken:
-                    session.end(Ending.MOVED)
+                    session.end(EndReason.MOVED)
 
 
 def _changes(asked: set[tuple[int, str]], session_ids: set[UUID]) -> tuple[set[tuple[int, str]], set[UUID]]:

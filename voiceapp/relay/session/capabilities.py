@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from typing import Protocol
 from uuid import UUID, uuid4
 
-import msgspec
-
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation.actions import Action, notice
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.errors import ToolFailed, VoiceAppError
-from voiceapp.protocol import codec
 from voiceapp.records.store import notes, search, store
-from voiceapp.relay.session.ending import Ending
+from voiceapp.relay.session.clock import SessionClock
+from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.timers import SessionTimers
 from voiceapp.tools.capabilities import Capabilities, Mention
 
@@ -26,35 +24,38 @@ from voiceapp.tools.capabilities import Capabilities, Mention
 class Host(Protocol):
     """The session whose tools these are."""
 
-    id: UUID
-    user_id: int
     conversation: Conversation
-    assistant: AssistantConfig
+    clock: SessionClock
 
-    def now(self) -> float:
-        """Return the session's clock, in milliseconds."""
+    @property
+    def id(self) -> UUID:
+        """The session's id."""
+
+    @property
+    def user_id(self) -> int:
+        """Whose session it is."""
 
     def perform(self, due: list[Action]) -> None:
         """Do what the conversation asks for."""
 
-    def end(self, ending: Ending, error: VoiceAppError | None = None) -> None:
+    def end(self, reason: EndReason, error: VoiceAppError | None = None) -> None:
         """Ask the session to end."""
 
-    def speak_as(self, assistant: AssistantConfig) -> None:
+    def hand_over(self, assistant: AssistantConfig) -> None:
         """Go on with another assistant, over a new connection to the service."""
 
 
-class Abilities:
-    """See the module; ``tick`` is called a few times a second."""
+class SessionCapabilities:
+    """See the module; ``tick`` is called a few times a second. ``ends_ms``: when the session ends at last."""
 
     def __init__(self, host: Host, ends_ms: float) -> None:
         self._host = host
-        self.timers = SessionTimers(host.now, ends_ms)
+        self.timers = SessionTimers(host.clock.now, ends_ms)
         self._leaving_after: int | None = None
         self._next: AssistantConfig | None = None
 
     def of_call(self, call_id: str) -> Capabilities:
-        """Return the doors for one call of a tool."""
+        """Return what one call of a tool can do in the session."""
         host = self._host
         return Capabilities(
             self.timers, _Notes(host.user_id), _Past(host.user_id, host.id), _Call(self, host, call_id)
@@ -67,7 +68,7 @@ class Abilities:
 
     def leave(self) -> None:
         """End the call at the next quiet moment, unless the user speaks or types first."""
-        self._leaving_after = self._turns_of_user()
+        self._leaving_after = self._host.conversation.user_turns
 
     def follow(self, assistant: AssistantConfig) -> None:
         """Let another assistant go on from the next quiet moment; who was about to hang up does not."""
@@ -75,70 +76,49 @@ class Abilities:
 
     def tick(self) -> None:
         """Do what was waiting for a quiet moment, if this is one."""
-        conversation, now = self._host.conversation, self._host.now()
+        conversation, now = self._host.conversation, self._host.clock.now()
         if self._leaving_after is not None:
-            stays = conversation.turn.speaking or self._turns_of_user() > self._leaving_after
+            stays = conversation.user_speaks or conversation.user_turns > self._leaving_after
             self._leaving_after = None if stays else self._leaving_after
-        if not conversation.agreement.ready or not conversation.quiet(now):
+        if not conversation.ready or not conversation.quiet(now):
             return
         if self._leaving_after is not None:
-            self._host.end(Ending.BY_ASSISTANT)
+            self._host.end(EndReason.BY_ASSISTANT)
         elif self._next is not None:
             assistant, self._next = self._next, None
-            self._host.speak_as(assistant)
+            self._host.hand_over(assistant)
         elif due := self.timers.take_due():
-            self._announce(" ".join(f"{timer.name} is over." for timer in due), now)
+            over = " ".join(f"{timer.name} is over." for timer in due)
+            announcement_id = f"news_{uuid4().hex[:20]}"
+            self._host.perform(conversation.announce(f"{over} Tell the user so now.", announcement_id, now))
 
-    def _turns_of_user(self) -> int:
-        return sum(1 for item in self._host.conversation.items.by_id.values() if item.role == "user")
-
-    def _announce(self, news: str, now: float) -> None:
-        """Have the model say something, in the conversation and in its turn.
-
-        The item is known here before the service echoes it, so that it survives a lost connection.
-        """
-        conversation = self._host.conversation
-        text = f"{news} Tell the user so now."
-        item = {
-            "id": f"news_{uuid4().hex[:20]}",
-            "type": "message",
-            "role": "system",
-            "content": [{"type": "input_text", "text": text}],
-        }
-        conversation.items.note({**item, "status": "completed"}, None, now)
-        create = {"type": "conversation.item.create", "item": item}
-        self._host.perform([conversation.own.send(create, "announcement")])
-        ask = codec.client_event({"type": "response.create"})
-        self._host.perform(conversation.receive_client(ask, now))
-
-    def farewell(self, ending: Ending) -> list[Action]:
+    def farewell(self, reason: EndReason) -> list[Action]:
         """The session ends: say which timers will not be heard, unless another session takes them along."""
-        if ending in (Ending.MOVED, Ending.CONTINUED):
+        if reason in (EndReason.MOVED, EndReason.CONTINUED):
             return []
         names = [timer.name for timer in self.timers.pending]
         if not names:
             return []
-        told = f"{'; '.join(names)}: the conversation ended first, so nobody will tell you."
-        return [notice("timers_dropped", told, "warning")]
+        sentence = f"{'; '.join(names)}: the conversation ended first, so nobody will tell you."
+        return [notice("timers_dropped", sentence, "warning")]
 
 
 class _Call:
-    def __init__(self, abilities: Abilities, host: Host, call_id: str) -> None:
-        self._abilities = abilities
+    def __init__(self, capabilities: SessionCapabilities, host: Host, call_id: str) -> None:
+        self._capabilities = capabilities
         self._host = host
         self._call_id = call_id
 
     def end_after_answer(self) -> None:
-        functions = self._host.conversation.calls.functions
-        call = functions.pending.get(self._call_id)
-        if call is not None and self._host.conversation.speaker.began(call.response_id):
+        conversation = self._host.conversation
+        if conversation.answer_began(self._call_id):
             # The goodbye came along with the call; another one would be odd.
-            functions.silent.add(self._call_id)
-        self._abilities.leave()
+            conversation.finish_call_silently(self._call_id)
+        self._capabilities.leave()
 
     async def hand_over(self, name: str) -> str:
         offered = await store.assistants_for_sessions()
-        others = [one for one in offered if one.slug != self._host.assistant.slug]
+        others = [one for one in offered if one.slug != self._host.conversation.assistant.slug]
         wanted = name.casefold()
         found = [one for one in others if wanted in (one.name.casefold(), one.slug.casefold())]
         found = found or [one for one in others if wanted in one.name.casefold()]
@@ -147,8 +127,8 @@ class _Call:
             raise ToolFailed(f"There is no {name} here. There is {known}.", code="assistant_unknown")
         await store.change_assistant(self._host.id, found[0])
         # The new one has the word next, and not the one who was asked.
-        self._host.conversation.calls.functions.silent.add(self._call_id)
-        self._abilities.follow(found[0])
+        self._host.conversation.finish_call_silently(self._call_id)
+        self._capabilities.follow(found[0])
         return found[0].name
 
 
@@ -177,8 +157,3 @@ class _Past:
     async def search(self, words: str) -> Sequence[Mention]:
         found = await search.search(self._user_id, words, but=self._session_id)
         return [Mention(f"{one.started_at:%d %B %Y}", one.title, one.excerpt) for one in found]
-
-
-def with_captions_of(assistant: AssistantConfig, *, captions: bool) -> AssistantConfig:
-    """Return the assistant; where no deployment transcribes, the page shows speech without words."""
-    return assistant if captions else msgspec.structs.replace(assistant, transcription=None)

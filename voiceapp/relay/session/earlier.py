@@ -5,27 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from voiceapp.conversation import history
-from voiceapp.conversation.actions import KeptItem, SendBrowser, to_browser
-from voiceapp.records.store.store import ItemRecord, Passage
+from voiceapp.conversation.actions import SendBrowser, to_browser
+from voiceapp.conversation.records import ItemRecord
+from voiceapp.records.store.entries import Passage
 from voiceapp.types import JsonObject
 
 _SHARED = ("item_id", "previous_item_id", "role", "generated_text", "heard_text", "cut_ms",
            "transcript_status", "modality")  # fmt: skip
 
 
-def kept_items(passages: Sequence[Passage]) -> list[KeptItem]:
-    """Return the items as a conversation knows them, oldest first."""
-    return [_kept(record) for passage in passages for record in passage.items]
-
-
-def _kept(record: ItemRecord) -> KeptItem:
-    fields = {name: getattr(record, name) for name in ItemRecord.__struct_fields__ if name != "raw"}
-    item = KeptItem(**{**fields, "raw": record.raw})
-    # The name, the id and the arguments of a call stand only in what the service said of it.
-    item.name = str(record.raw.get("name") or "")
-    item.call_id = str(record.raw.get("call_id") or "")
-    item.arguments = str(record.raw.get("arguments") or "")
-    return item
+def records(passages: Sequence[Passage]) -> list[ItemRecord]:
+    """Return the items, oldest first."""
+    return [record for passage in passages for record in passage.items]
 
 
 def owes_answer(passages: Sequence[Passage]) -> bool:
@@ -46,7 +37,7 @@ def _unheard(item: ItemRecord) -> bool:
     return item.type == "message" and item.role == "assistant" and not heard.strip()
 
 
-def told(passages: Sequence[Passage], *, same_session: bool = False) -> list[SendBrowser]:
+def history_messages(passages: Sequence[Passage], *, same_session: bool = False) -> list[SendBrowser]:
     """Return ``session.history`` for the page: messages of both sides, the newest that fit; nothing if none.
 
     ``same_session``: they were said in this very session, elsewhere. Its ``items`` have ``item_id``,

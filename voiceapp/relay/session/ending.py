@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Ending(Enum):
+class EndReason(Enum):
     """Why a session ended: (reason kept with it, close code of the page's socket, words for the page)."""
 
     HUNG_UP = ("hung_up", 4000, "The conversation has ended.")

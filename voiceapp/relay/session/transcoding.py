@@ -1,4 +1,4 @@
-"""The page's leg and the service's, which may have different audio formats."""
+"""Between the page's audio formats and the service's, which may differ."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.resample import Transcoder
 
 
-class Legs:
+class Transcoding:
     """Turns the page's audio into the service's and back; nothing is done where both are the same.
 
-    ``input`` and ``output`` are the formats of the page's leg.
+    ``input`` and ``output`` are the page's formats.
     """
 
     def __init__(self, input: AudioFormat, output: AudioFormat) -> None:  # noqa: A002
@@ -18,20 +18,20 @@ class Legs:
         self._up: Transcoder | None = None
         self._down: Transcoder | None = None
 
-    def agree(self, service_input: AudioFormat, service_output: AudioFormat) -> None:
-        """Take the formats of the service's leg."""
-        self._up = _between(self._up, self.input, service_input)
-        self._down = _between(self._down, service_output, self.output)
+    def agree(self, upstream_input: AudioFormat, upstream_output: AudioFormat) -> None:
+        """Take the formats that the service uses."""
+        self._up = _between(self._up, self.input, upstream_input)
+        self._down = _between(self._down, upstream_output, self.output)
 
-    def to_service(self, data: bytes) -> bytes:
+    def to_upstream(self, data: bytes) -> bytes:
         """Return microphone audio in the service's format."""
         return self._up.feed(data) if self._up else data
 
-    def to_page(self, samples: bytes) -> bytes:
+    def to_browser(self, samples: bytes) -> bytes:
         """Return an answer's audio in the page's format."""
         return self._down.feed(samples) if self._down else samples
 
-    def rest_to_page(self) -> bytes:
+    def rest_to_browser(self) -> bytes:
         """Return what the resampler still holds of an answer; the next one starts anew."""
         if self._down is None:
             return b""

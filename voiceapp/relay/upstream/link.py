@@ -1,4 +1,4 @@
-"""A session's line to its service: dialled, dialled again when lost, renewed before the service's cap."""
+"""A session's link to its service: dialled, dialled again when lost, renewed before the service's cap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from voiceapp.config import VoiceConfig
 from voiceapp.conversation.actions import Action, notice, to_browser
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.errors import UpstreamError
-from voiceapp.protocol.dialects import Dialect
 from voiceapp.protocol.events import Event, UnknownEvent
 from voiceapp.relay.upstream.connection import Upstream, open_upstream
 from voiceapp.relay.upstream.target import Target
@@ -35,10 +34,21 @@ RENEW_SHARE = 0.25
 RENEW_CHECK_S = 0.5
 
 
+class Clock(Protocol):
+    """The session's clock."""
+
+    def now(self) -> float:
+        """Return the milliseconds since the session began."""
+
+
 class Owner(Protocol):
-    """The session that a line belongs to."""
+    """The session that a link belongs to."""
 
     conversation: Conversation
+
+    @property
+    def clock(self) -> Clock:
+        """The session's clock."""
 
     def perform(self, due: list[Action]) -> None:
         """Do what the conversation asks for."""
@@ -46,16 +56,13 @@ class Owner(Protocol):
     def receive(self, event: Event | UnknownEvent, text: str) -> None:
         """Take an event of the service."""
 
-    def now(self) -> float:
-        """Return the session's clock, in milliseconds."""
 
-
-class Line:
+class UpstreamLink:
     """Owns the connection of one session; ``keep`` is its life."""
 
     def __init__(self, session_id: UUID, target: Target, config: VoiceConfig, owner: Owner) -> None:
         self._session_id = session_id
-        self._target = target
+        self.target = target
         self._timeout_s = config.connect_timeout_s
         self._owner = owner
         self._upstream: Upstream | None = None
@@ -74,7 +81,7 @@ class Line:
 
     def dial_anew(self, target: Target) -> None:
         """Leave the present connection for a new one to ``target``, as the session was set up anew."""
-        self._target = target
+        self.target = target
         if not self._lost.done():
             self._lost.set_result(None)
 
@@ -93,11 +100,11 @@ class Line:
                 if lost is None:
                     continue
                 error = lost
-                failures = 0 if self._owner.conversation.agreement.ready else failures
+                failures = 0 if self._owner.conversation.ready else failures
             except UpstreamError as refused:
                 error = refused
             began = self._upstream is not None
-            self._owner.perform(self._owner.conversation.disconnected(self._owner.now()))
+            self._owner.perform(self._owner.conversation.disconnected(self._owner.clock.now()))
             failures += 1
             if not began or failures > RECONNECTS:
                 return error
@@ -132,9 +139,9 @@ class Line:
             if not lost.done():
                 lost.set_result(error)
 
-        self._owner.perform(self._owner.conversation.disconnected(self._owner.now()))
+        self._owner.perform(self._owner.conversation.disconnected(self._owner.clock.now()))
         # A gateway may speak another dialect than its address promises.
-        self._owner.conversation.agreement.has_mcp &= upstream.dialect is not Dialect.PREVIEW
+        self._owner.conversation.connected(upstream.dialect)
         upstream.start(first, receive, on_lost)
         if before is not None:
             await before.aclose()
@@ -142,9 +149,9 @@ class Line:
 
     async def _open(self) -> tuple[Upstream, bytes]:
         while True:
-            target = self._target
+            target = self.target
             upstream, first = await open_upstream(target, self._timeout_s)
-            if target is self._target:
+            if target is self.target:
                 return upstream, first
             # Another assistant, who has another service, was given the word meanwhile.
             await upstream.aclose()
@@ -170,12 +177,13 @@ class Line:
 
     def _renewal_due(self) -> bool:
         conversation = self._owner.conversation
-        if conversation.agreement.expires_at is None or not conversation.agreement.ready:
+        expires_at = conversation.expires_at
+        if expires_at is None or not conversation.ready:
             return False
-        end_part = (conversation.agreement.expires_at - self._opened_at) * RENEW_SHARE
+        end_part = (expires_at - self._opened_at) * RENEW_SHARE
         if end_part <= 0:
             # Over before it began: the service's clock is another.
             return False
-        left = conversation.agreement.expires_at - time.time()
-        quiet = conversation.quiet(self._owner.now())
+        left = expires_at - time.time()
+        quiet = conversation.quiet(self._owner.clock.now())
         return left < min(RENEW_AT_LAST_S, end_part) or (left < min(RENEW_BEFORE_S, end_part) and quiet)

@@ -1,4 +1,4 @@
-"""Answers about the product, out of its own README."""
+"""Answers about the product, out of the guide that is packaged with it (``guide.md``)."""
 
 from __future__ import annotations
 
@@ -7,63 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-README: Final = Path(__file__).resolve().parents[3] / "README.md"
+GUIDE: Final = Path(__file__).with_name("guide.md")
 
 _WORD: Final = re.compile(r"[a-z]+")
-_STOP: Final = frozenset(
-    [
-        "a",
-        "about",
-        "an",
-        "and",
-        "app",
-        "application",
-        "are",
-        "can",
-        "could",
-        "do",
-        "does",
-        "for",
-        "from",
-        "have",
-        "how",
-        "i",
-        "in",
-        "is",
-        "it",
-        "its",
-        "me",
-        "my",
-        "of",
-        "on",
-        "or",
-        "please",
-        "product",
-        "should",
-        "tell",
-        "that",
-        "the",
-        "this",
-        "to",
-        "use",
-        "voice",
-        "voiceapp",
-        "was",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "why",
-        "will",
-        "with",
-        "work",
-        "works",
-        "would",
-        "you",
-        "your",
-    ]
-)
+_STOP: Final = frozenset([
+    "a", "about", "an", "and", "app", "application", "are", "can", "could", "do", "does", "for", "from",
+    "have", "how", "i", "in", "is", "it", "its", "me", "my", "of", "on", "or", "please", "product",
+    "should", "tell", "that", "the", "this", "to", "use", "voice", "voiceapp", "was", "what", "when",
+    "where", "which", "who", "why", "will", "with", "work", "works", "would", "you", "your",
+])  # fmt: skip
 _MAX_CHARS: Final = 420
 
 
@@ -76,18 +28,18 @@ class _Paragraph:
 
 
 class ProductGuide:
-    """The README as paragraphs that can be read aloud."""
+    """A guide in Markdown as paragraphs that can be read aloud.
+
+    A heading is not read: its words, and those of the paragraphs, say which questions a paragraph answers.
+    """
 
     def __init__(self, markdown: str) -> None:
         self._paragraphs = _paragraphs(markdown)
 
     @classmethod
     def load(cls) -> ProductGuide:
-        """Read the README; an installation without it knows nothing."""
-        try:
-            return cls(README.read_text("utf-8"))
-        except OSError:
-            return cls("")
+        """Read the guide of the product."""
+        return cls(GUIDE.read_text("utf-8"))
 
     def introduction(self) -> str | None:
         """Return the first paragraph."""

@@ -1,0 +1,148 @@
+"""Answers on their way to the page's loudspeaker: announced, counted, cut, and truncated where they were cut.
+
+Pure. A cut takes two steps: the page is told to stop at once, and the service is told how much was heard as
+soon as the page has said so (or has kept silent for ``CUT_SETTLE_MS``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.conversation.actions import (
+    Action,
+    CutAudio,
+    EndAudio,
+    Save,
+    SendAudio,
+    SendBrowser,
+    SendUpstream,
+    to_browser,
+)
+from voiceapp.conversation.answers.playback import Playback, Track, heard_words
+from voiceapp.conversation.items import Items
+from voiceapp.conversation.own_events import OwnEvents
+from voiceapp.protocol import events
+
+
+@dataclass(slots=True)
+class Speaker:
+    """The page's loudspeaker as the conversation sees it."""
+
+    items: Items
+    own: OwnEvents
+    playback: Playback = field(default_factory=Playback)
+
+    def play(
+        self, event: events.ResponseOutputAudioDelta, audio_format: AudioFormat, now: float
+    ) -> list[Action]:
+        """Pass samples on; nothing of what was cut reaches the page any more."""
+        audio_ms = audio_format.duration_ms(len(event.delta))
+        track = self.playback.receive(event.item_id, event.content_index, event.response_id, audio_ms, now)
+        if track is None:
+            return []
+        samples = SendAudio(track.index, event.item_id, event.delta)
+        if track.announced:
+            return [samples]
+        track.announced = True
+        announcement = {
+            "type": "audio.item",
+            "index": track.index,
+            "item_id": track.item_id,
+            "content_index": track.content_index,
+            "response_id": track.response_id,
+            "format": audio_format.value,
+        }
+        return [to_browser(announcement), samples]
+
+    def complete(self, item_id: str) -> list[Action]:
+        """All audio of an item has come."""
+        track = self.playback.complete(item_id)
+        return [] if track is None or track.cutting else [EndAudio(track.index, item_id)]
+
+    def complete_all(self) -> list[Action]:
+        """No more audio will come of any item: the connection is gone."""
+        return [action for item_id in list(self.playback.tracks) for action in self.complete(item_id)]
+
+    def is_cut(self, item_id: str, response_id: str) -> bool:
+        """Whether nothing more of an item or its response is to be shown or heard."""
+        track = self.playback.tracks.get(item_id)
+        return (track is not None and track.cutting) or response_id in self.playback.dropped_responses
+
+    def drop(self, response_id: str) -> None:
+        """Let nothing more of a response be shown or heard: it is being cancelled."""
+        self.playback.dropped_responses.add(response_id)
+
+    def interrupt(self, response_id: str | None, now: float) -> list[Action]:
+        """The user speaks, and the service cancels ``response_id``: what is on its way already is dropped."""
+        if response_id is not None:
+            self.drop(response_id)
+        return self.cut(now)
+
+    def began(self, response_id: str) -> bool:
+        """Whether any audio of a response has come."""
+        return response_id == self.playback.latest_response_id
+
+    def cut(self, now: float) -> list[Action]:
+        """Stop what is playing and what is queued."""
+        return [
+            to_browser({"type": "audio.cut", "item_id": track.item_id, "response_id": track.response_id})
+            for track in self.playback.begin_cut(now)
+        ]
+
+    def report(self, item_id: str, played_ms: float, *, final: bool, now: float) -> list[Action]:
+        """Take the page's report of how much of an item its speaker has played."""
+        before = self.playback.tracks.get(item_id)
+        first = before is not None and before.reported_ms is None
+        track = self.playback.report(item_id, played_ms, final=final)
+        if track is None:
+            return []
+        actions: list[Action] = []
+        if first:
+            actions.append(self._buffer_event("output_audio_buffer.started", track))
+        if final and track.settle_at_ms is not None:
+            actions += self._settle(track, now)
+        elif track.drained:
+            actions.append(self._buffer_event("output_audio_buffer.stopped", track))
+        return actions
+
+    def tick(self, now: float) -> list[Action]:
+        """Settle the cuts that have waited long enough."""
+        due = [track for track in self.playback.settling if (track.settle_at_ms or 0.0) <= now]
+        return [action for track in due for action in self._settle(track, now)]
+
+    def finish(self, now: float) -> list[Action]:
+        """The session ends: what was not heard is cut, though nobody need be told."""
+        self.playback.begin_cut(now)
+        settled = [action for track in list(self.playback.settling) for action in self._settle(track, now)]
+        return [action for action in settled if not isinstance(action, SendUpstream | SendBrowser)]
+
+    def let_play(self) -> None:
+        """The page has all that was sent and plays it to its end, though nobody will hear of it here."""
+        for track in self.playback.tracks.values():
+            track.drained |= track.complete
+
+    def _settle(self, track: Track, now: float) -> list[Action]:
+        cut_ms = self.playback.settle(track, now)
+        truncate = {
+            "type": "conversation.item.truncate",
+            "item_id": track.item_id,
+            "content_index": track.content_index,
+            "audio_end_ms": cut_ms,
+        }
+        actions: list[Action] = [self.own.send(truncate, "truncate"), CutAudio(track.item_id, cut_ms)]
+        item = self.items.get(track.item_id)
+        if item is not None:
+            item.cut_ms = cut_ms
+            item.heard_text = heard_words(item.generated_text, cut_ms, track.received_ms)
+            heard = {
+                "type": "caption.heard",
+                "item_id": item.item_id,
+                "heard_text": item.heard_text,
+                "cut_ms": cut_ms,
+            }
+            actions += [to_browser(heard), Save(item.record())]
+        return [*actions, self._buffer_event("output_audio_buffer.cleared", track)]
+
+    def _buffer_event(self, kind: str, track: Track) -> SendBrowser:
+        return to_browser({"type": kind, "event_id": self.own.next_id(), "response_id": track.response_id})
