@@ -184,7 +184,7 @@ async def fuzz(seconds: float, seed: int) -> JsonObject:
     logging.getLogger().addHandler(kept)
     try:
         connections = Connections(Door(Scripted(engine)))
-        async with serving(NnrpConsumer.as_asgi(connections=connections)) as url:
+        async with serving(NnrpConsumer.as_asgi(among=connections)) as url:
             until = time.monotonic() + seconds
             attacks = [attack(url, random.Random(seed + n), until, seen) for n in range(CLIENTS)]
             async with asyncio.timeout(seconds + 30):

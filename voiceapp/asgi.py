@@ -11,16 +11,11 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "voiceapp.settings")
 django: Any = get_asgi_application()
 
-from django.conf import settings  # noqa: E402 - Django must be set up before the app's modules load
-
-from voiceapp.config import UpstreamKind  # noqa: E402
-from voiceapp.engine.inference import loading  # noqa: E402
-from voiceapp.records.store import store  # noqa: E402
-from voiceapp.relay.process.handover import handover  # noqa: E402
-from voiceapp.relay.process.sessions import registry  # noqa: E402
-from voiceapp.review import worker  # noqa: E402, F401 - hears of sessions that are over
+from voiceapp.process import current  # noqa: E402 - Django must be set up before the app's modules load
 from voiceapp.routing import program, websocket_urlpatterns  # noqa: E402
 from voiceapp.types import Receive, Scope, Send  # noqa: E402
+
+process = current()
 
 
 async def _http(scope: Scope, receive: Receive, send: Send) -> None:
@@ -33,14 +28,10 @@ async def _lifespan(scope: Scope, receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
-            if settings.VOICE.upstream_kind is UpstreamKind.EMBEDDED:
-                loading.start()
+            await process.start()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
-            await registry.drain()
-            await handover.aclose()
-            await loading.aclose()
-            await store.writer().aclose()
+            await process.aclose()
             await send({"type": "lifespan.shutdown.complete"})
             return
 

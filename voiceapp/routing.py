@@ -12,7 +12,7 @@ from voiceapp.gateway.chat import MODELS, PATHS, chat_completions, list_models
 from voiceapp.gateway.generate import GENERATE, STREAM, generate
 from voiceapp.gateway.host_consumer import ModelHostConsumer
 from voiceapp.nnrp.consumer import PATH as NNRP_PATH
-from voiceapp.nnrp.consumer import NnrpConsumer, connections
+from voiceapp.nnrp.consumer import NnrpConsumer
 from voiceapp.nnrp.events_http import PATH as EVENTS_PATH
 from voiceapp.nnrp.events_http import events
 from voiceapp.relay.browser.consumer import VoiceConsumer
@@ -33,7 +33,7 @@ _refuse_unknown: Any = _unknown
 websocket_urlpatterns = [
     path("ws/voice/", login_stack(VoiceConsumer.as_asgi())),
     path("ws/model-host/", ModelHostConsumer.as_asgi()),
-    path(NNRP_PATH[1:], NnrpConsumer.as_asgi(connections=connections)),
+    path(NNRP_PATH[1:], NnrpConsumer.as_asgi()),
     path(GA_PATH[1:], RealtimeConsumer.as_asgi()),
     path(PREVIEW_PATH[1:], RealtimeConsumer.as_asgi()),
     # URLRouter would raise.
@@ -46,7 +46,7 @@ def program(address: str) -> App | None:
     if address in (GENERATE, STREAM):
         return generate
     if address == EVENTS_PATH:
-        return events
+        return events()
     if address == MODELS:
         return list_models
     return chat_completions if PATHS.fullmatch(address) else None

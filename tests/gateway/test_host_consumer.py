@@ -17,11 +17,12 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
+from tests.parts.forgetting import forget_tokens
 from tests.parts.hosts import COMPLETED, delta, generate, host
 from voiceapp.gateway import host_consumer
 from voiceapp.gateway.host_consumer import ModelHostConsumer
 from voiceapp.records.models import ApiToken, Assistant
-from voiceapp.records.store.tokens import forget_known, make_token
+from voiceapp.records.store.tokens import make_token
 from voiceapp.text.model_host import link as host_link
 from voiceapp.text.model_host import provider
 
@@ -162,7 +163,7 @@ async def test_strangers_and_revoked_tokens_stay_outside(
     monkeypatch.setattr(host_consumer, "WATCH_S", 0.05)
     async with host(server, token) as mine:
         await ApiToken.objects.aupdate(enabled=False)
-        forget_known()
+        forget_tokens()
         with pytest.raises(websockets.ConnectionClosed):
             await mine.receive()
         assert mine.socket.close_code == 4016

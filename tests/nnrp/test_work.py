@@ -184,7 +184,7 @@ async def test_a_client_that_does_not_read_is_bounded_and_sent_away(monkeypatch:
             await asyncio.sleep(0)
 
     connections = Connections(Door(Scripted(flood)))
-    async with serving(NnrpConsumer.as_asgi(connections=connections)) as url, raw(url, max_queue=1) as socket:
+    async with serving(NnrpConsumer.as_asgi(among=connections)) as url, raw(url, max_queue=1) as socket:
         await begin(socket)
         for number in range(operations.MAX_OPERATIONS):
             if number % operations.MAX_SESSION_OPERATIONS == 0 and number:

@@ -7,5 +7,7 @@ import django
 django.setup()
 
 from voiceapp.engine.server.consumer import RealtimeConsumer  # noqa: E402
+from voiceapp.process import current  # noqa: E402
 
+process = current()
 application = RealtimeConsumer.as_asgi()

@@ -83,7 +83,7 @@ class Door:
 
 def nnrp_app(backing: Backing) -> Any:
     """Return the ASGI application of ``/nnrp`` with connections of its own."""
-    return NnrpConsumer.as_asgi(connections=Connections(backing))
+    return NnrpConsumer.as_asgi(among=Connections(backing))
 
 
 class _Server(uvicorn.Server):

@@ -22,7 +22,7 @@ async def talking(script: Any, **door: Any) -> AsyncIterator[tuple[NnrpClient, D
     """A server with a scripted engine, and a client of it."""
     backing = Door(Scripted(script), **door)
     connections = Connections(backing)
-    app = NnrpConsumer.as_asgi(connections=connections)
+    app = NnrpConsumer.as_asgi(among=connections)
     async with serving(app) as url, connect(url, TOKEN) as client:
         yield client, backing, connections
 

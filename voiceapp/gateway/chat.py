@@ -11,9 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, nullcontext
 from typing import Final
 
-from django.conf import settings
-
-from voiceapp.config import EMBEDDED_MODEL
+from voiceapp.config import EMBEDDED_MODEL, voice_config
 from voiceapp.engine.server import credentials
 from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.records.store import tokens
@@ -49,7 +47,7 @@ async def list_models(scope: JsonObject, receive: Receive, send: Send) -> None:
 
 async def _list(exchange: Exchange) -> None:
     await _authorised(exchange)
-    completions = await providers.completions(settings.VOICE)
+    completions = await providers.completions(voice_config())
     names = dict.fromkeys((completions.model, EMBEDDED_MODEL))
     listed = [{"id": name, "object": "model", "created": 0, "owned_by": "voiceapp"} for name in names]
     await exchange.answer(200, {"object": "list", "data": listed})
@@ -63,7 +61,7 @@ async def _answer(exchange: Exchange) -> None:
         body["model"] = found["deployment"]
     model = body.get("model")
     completions = await providers.completions(
-        settings.VOICE,
+        voice_config(),
         model=model if isinstance(model, str) else "",
         user_id=holder.user_id if holder else None,
     )

@@ -13,8 +13,8 @@ from voiceapp.records.store import tokens
 from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.serving.consumer import SocketConsumer
 from voiceapp.serving.scope import query_of, refuse_upgrade
-from voiceapp.text.model_host import provider
 from voiceapp.text.model_host.link import HostLink
+from voiceapp.text.model_host.provider import model_hosts
 from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class ModelHostConsumer(SocketConsumer):
         await self.send({"type": "websocket.accept"})
         self._link = HostLink(self._send_text, query_of(self.scope).get("thread", ""))
         try:
-            provider.connect(holder.user_id, self._link)
+            model_hosts().connect(holder.user_id, self._link)
         except TextEngineError as error:
             await self._close(TOO_MANY, error.code)
         self._holder = holder
@@ -72,7 +72,7 @@ class ModelHostConsumer(SocketConsumer):
     async def websocket_disconnect(self, message: JsonObject) -> None:
         """The host is gone; what it was asked for fails."""
         if self._holder is not None:
-            provider.disconnect(self._holder.user_id, self._link)
+            model_hosts().disconnect(self._holder.user_id, self._link)
 
     async def _send_text(self, text: str) -> None:
         try:

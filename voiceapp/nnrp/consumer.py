@@ -14,9 +14,8 @@ from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 from channels.exceptions import StopConsumer
-from django.dispatch import receiver
 
-from voiceapp.nnrp.backing import Backing, TokenBacking
+from voiceapp.nnrp.backing import Backing
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
 from voiceapp.nnrp.layouts import ErrorCode, WireError
 from voiceapp.nnrp.operations import (
@@ -35,8 +34,7 @@ from voiceapp.nnrp.work import Work
 from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.serving.consumer import SocketConsumer
 from voiceapp.serving.scope import refuse_upgrade
-from voiceapp.signals import server_stopping
-from voiceapp.types import JsonObject, Scope
+from voiceapp.types import JsonObject, Part, Scope
 from voiceapp.types import Send as SendMessage
 
 logger = logging.getLogger(__name__)
@@ -93,20 +91,16 @@ class Connections:
     async def drain(self) -> None:
         """Begin nothing new, let operations end, then close every connection. Takes ``DRAIN_S`` and a bit."""
         self._stopping = True
-        try:
-            await asyncio.gather(*(connection.drain() for connection in list(self._open)))
-        finally:
-            # The process ends, but one in which tests run does not.
-            self._stopping = False
+        await asyncio.gather(*(connection.drain() for connection in list(self._open)))
 
 
 class NnrpConsumer(SocketConsumer):
-    """One client's WebSocket."""
+    """One client's WebSocket, counted ``among`` the process's connections or others."""
 
     fault_code, fault_reason = 4011, "internal_error"
 
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
+    def __init__(self, among: Connections | None = None) -> None:
+        self._connections = connections() if among is None else among
         self._connection: _Connection | None = None
         self._token_id = 0
 
@@ -295,10 +289,4 @@ class _Connection:
             raise asyncio.CancelledError
 
 
-connections = Connections(TokenBacking())
-"""Those of ``/nnrp``."""
-
-
-@receiver(server_stopping)
-async def _stop(**_: Any) -> None:
-    await connections.drain()
+connections: Final = Part[Connections]("table of NNRP connections")

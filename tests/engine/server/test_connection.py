@@ -14,7 +14,7 @@ from django.conf import settings
 
 from tests.parts.engine_parts import loaded, quiet, recording, word_errors, words_of
 from tests.parts.engine_server import TRANSCRIPTION, EngineServer, connect
-from voiceapp.engine.inference import loading
+from voiceapp.engine.inference.loading import Models, models
 from voiceapp.engine.inference.weights import ModelError
 from voiceapp.engine.server import connection
 from voiceapp.engine.server.connection import Connection
@@ -24,10 +24,10 @@ from voiceapp.engine.server.consumer import RealtimeConsumer
 async def test_without_models_text_goes_on_and_speech_fails_with_a_code(
     engine: EngineServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def no_models() -> loading.Models:
+    async def no_models() -> Models:
         raise ModelError("The voice is missing.")
 
-    monkeypatch.setattr(loading, "ready", no_models)
+    monkeypatch.setattr(models(), "ready", no_models)
     async with connect(engine) as client:
         await client.update(audio={"input": {"turn_detection": None, "transcription": {}}})
         await client.speak(quiet(500))
@@ -57,10 +57,10 @@ async def test_a_model_that_breaks_fails_its_turn_and_not_the_session(
     broken: Any = _Broken()
     half = dataclasses.replace(loaded(), recogniser=broken, voice=broken)
 
-    async def half_broken() -> loading.Models:
+    async def half_broken() -> Models:
         return half
 
-    monkeypatch.setattr(loading, "ready", half_broken)
+    monkeypatch.setattr(models(), "ready", half_broken)
     async with connect(engine) as client:
         await client.update(audio={"input": {"transcription": {}}})
         await client.speak(recording("hello") + quiet(1500))

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 from channels.exceptions import StopConsumer
 
 from voiceapp.engine.hearing.listener import Hearing
-from voiceapp.engine.inference import loading
+from voiceapp.engine.inference.loading import models
 from voiceapp.engine.inference.weights import ModelError
 from voiceapp.engine.server.faults import FaultScript, deliver
 from voiceapp.engine.session.actions import (
@@ -240,7 +240,7 @@ class Connection:
 
     async def _hear(self) -> None:
         try:
-            ready = await loading.ready()
+            ready = await models().ready()
         except ModelError as error:
             await self._hearing.fail(error.code, error.message)
         else:

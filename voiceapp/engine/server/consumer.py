@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from channels.exceptions import StopConsumer
-from django.conf import settings
 
 from voiceapp.assistants.assistant import Thinking
-from voiceapp.engine.inference import loading
+from voiceapp.config import voice_config
+from voiceapp.engine.inference.loading import models
 from voiceapp.engine.server import credentials
 from voiceapp.engine.server.connection import Connection
 from voiceapp.engine.server.faults import FaultScript, FaultScriptError
@@ -72,7 +72,7 @@ class RealtimeConsumer(SocketConsumer):
                 self.scope, self.send, refusal.status, body, close_code=_REFUSED, reason=refusal.code
             )
             raise StopConsumer from None
-        loading.start()
+        models().start()
         logger.info(
             "Engine: %s session for model %r (request %r)", wish.dialect.value, wish.model, request_id
         )
@@ -84,12 +84,12 @@ class RealtimeConsumer(SocketConsumer):
             self.base_send,
             self.start,
             dialect=wish.dialect,
-            provider=await providers.provider(settings.VOICE, wish.thinker),
+            provider=await providers.provider(voice_config(), wish.thinker),
             model=wish.model,
             kind=wish.kind,
             preset=wish.preset,
             faults=faults,
-            mcp=McpClient(private_allowed=settings.VOICE.private_addresses),
+            mcp=McpClient(private_allowed=voice_config().private_addresses),
             may_close_1001=can_refuse_by_http(self.scope),
         )
         self._connection.open()
@@ -147,7 +147,7 @@ def _thinker(query: dict[str, str]) -> providers.Thinker:
 
 
 def _read_faults(query: dict[str, str]) -> FaultScript:
-    text, allowed = query.get("faults", ""), settings.VOICE.engine_faults
+    text, allowed = query.get("faults", ""), voice_config().engine_faults
     if allowed in ("", "0"):
         if text:
             message = "Faults can be ordered only with VOICEAPP_ENGINE_FAULTS=1."

@@ -12,7 +12,7 @@ from channels.exceptions import StopConsumer
 from django.conf import settings
 from django.http.request import validate_host
 
-from voiceapp.config import VoiceConfig
+from voiceapp.config import VoiceConfig, voice_config
 from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.errors import AudioFormatError, DecodeError, VoiceAppError
 from voiceapp.protocol import codec
@@ -67,7 +67,7 @@ class VoiceConsumer(SocketConsumer):
     """
 
     def __init__(self) -> None:
-        self.config: VoiceConfig = settings.VOICE
+        self.config: VoiceConfig = voice_config()
         self._login: Login
         self._session: LiveSession | None = None
         self._sender: asyncio.Task[None] | None = None
