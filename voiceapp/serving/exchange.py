@@ -259,11 +259,11 @@ async def serve(
     answer: Callable[[Exchange], Awaitable[None]],
     *,
     method: str = "POST",
-    told: Callable[[VoiceAppError], JsonObject] = _plainly,
+    body_of: Callable[[VoiceAppError], JsonObject] = _plainly,
 ) -> None:
     """Answer one request of ``method`` by ``answer``.
 
-    What that raises is told with the status that goes with it; ``told`` makes the body for an error.
+    What that raises is answered with its status; ``body_of`` makes the body for an error.
     """
     exchange = Exchange(scope, receive, send)
     try:
@@ -273,7 +273,7 @@ async def serve(
     except ClientGone:
         return
     except VoiceAppError as error:
-        await exchange.answer(status_of(error), told(error), _headers(error, method))
+        await exchange.answer(status_of(error), body_of(error), _headers(error, method))
 
 
 def stopping() -> VoiceAppError:

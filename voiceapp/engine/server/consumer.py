@@ -39,7 +39,7 @@ class _Refusal(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _Request:
     """What a client asks for in its request."""
 
     dialect: Dialect
@@ -63,7 +63,7 @@ class RealtimeConsumer(SocketConsumer):
         # Only what a log line can hold: the id comes from outside.
         request_id = headers.get("x-ms-client-request-id", "")[:64]
         try:
-            wish = _read_wish(self.scope["path"], query, await _admit(headers, query, self.scope))
+            request = _read_request(self.scope["path"], query, await _admit(headers, query, self.scope))
             faults = _read_faults(query)
         except _Refusal as refusal:
             logger.info("Engine: refused with %d %s (request %r)", refusal.status, refusal.code, request_id)
@@ -74,7 +74,7 @@ class RealtimeConsumer(SocketConsumer):
             raise StopConsumer from None
         models().start()
         logger.info(
-            "Engine: %s session for model %r (request %r)", wish.dialect.value, wish.model, request_id
+            "Engine: %s session for model %r (request %r)", request.dialect.value, request.model, request_id
         )
         accept: JsonObject = {"type": "websocket.accept"}
         if "realtime" in self.scope.get("subprotocols", ()):
@@ -83,11 +83,11 @@ class RealtimeConsumer(SocketConsumer):
         self._connection = Connection(
             self.base_send,
             self.start,
-            dialect=wish.dialect,
-            provider=await providers.provider(voice_config(), wish.thinker),
-            model=wish.model,
-            kind=wish.kind,
-            preset=wish.preset,
+            dialect=request.dialect,
+            provider=await providers.provider(voice_config(), request.thinker),
+            model=request.model,
+            kind=request.kind,
+            preset=request.preset,
             faults=faults,
             mcp=McpClient(private_allowed=voice_config().private_addresses),
             may_close_1001=can_refuse_by_http(self.scope),
@@ -114,7 +114,7 @@ async def _admit(
         raise _Refusal(401, denied.code, str(denied)) from None
 
 
-def _read_wish(path: str, query: dict[str, str], preset: dict[str, Any] | None) -> _Wish:
+def _read_request(path: str, query: dict[str, str], preset: dict[str, Any] | None) -> _Request:
     if preset is not None:
         # Whoever made the secret has decided what it is for.
         query = {"model": preset.get("model", ""), "deployment": preset.get("model", ""), **query}
@@ -125,14 +125,14 @@ def _read_wish(path: str, query: dict[str, str], preset: dict[str, Any] | None) 
     thinker = _thinker(query if preset is None else {})
     kind: Kind = "transcription" if intent == "transcription" else "realtime"
     if path.rstrip("/") == GA_PATH:
-        return _Wish(Dialect.GA, _model(query, "model", kind), kind, preset, thinker)
+        return _Request(Dialect.GA, _model(query, "model", kind), kind, preset, thinker)
     if path.rstrip("/") != PREVIEW_PATH or not query.get("api-version"):
         raise _Refusal(
             404, "not_found", "Use /openai/v1/realtime?model= or /openai/realtime?api-version=&deployment=."
         )
     contract = query.get("dialect") == Dialect.CONTRACT.value
     dialect = Dialect.CONTRACT if contract else Dialect.PREVIEW
-    return _Wish(dialect, _model(query, "deployment", kind), kind, preset, thinker)
+    return _Request(dialect, _model(query, "deployment", kind), kind, preset, thinker)
 
 
 def _thinker(query: dict[str, str]) -> providers.Thinker:
