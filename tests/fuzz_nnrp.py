@@ -33,7 +33,7 @@ import websockets  # noqa: E402
 from tests.parts.nnrp_parts import TOKEN, Door, Scripted, serving  # noqa: E402
 from voiceapp.clients.nnrp import connect  # noqa: E402
 from voiceapp.nnrp import data_layouts, layouts, profile, wire  # noqa: E402
-from voiceapp.nnrp.consumer import NnrpApp  # noqa: E402
+from voiceapp.nnrp.consumer import Connections, NnrpConsumer  # noqa: E402
 from voiceapp.nnrp.wire import MessageType  # noqa: E402
 
 CLIENTS = 4
@@ -183,15 +183,15 @@ async def fuzz(seconds: float, seed: int) -> JsonObject:
     # Every client that is sent away for what it did is no news.
     logging.getLogger().addHandler(kept)
     try:
-        app = NnrpApp(Door(Scripted(engine)))
-        async with serving(app) as url:
+        connections = Connections(Door(Scripted(engine)))
+        async with serving(NnrpConsumer.as_asgi(among=connections)) as url:
             until = time.monotonic() + seconds
             attacks = [attack(url, random.Random(seed + n), until, seen) for n in range(CLIENTS)]
             async with asyncio.timeout(seconds + 30):
                 done = await asyncio.gather(*attacks, neighbour(url, until, seen), return_exceptions=True)
             problems += [repr(one) for one in done if isinstance(one, BaseException)]
             async with asyncio.timeout(10):
-                while app.connections:
+                while connections:
                     await asyncio.sleep(0.01)
     finally:
         logging.getLogger().removeHandler(kept)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tests.parts.places import SHARED
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.engine.inference import loading
+from voiceapp.engine.inference.loading import Models, models
 from voiceapp.engine.session.actions import Action, Send, Spoken, StartReply
 from voiceapp.engine.session.config import Kind
 from voiceapp.engine.session.event_types import EMITTED
@@ -79,9 +79,9 @@ def word_errors(said: str, heard: str) -> int:
 
 
 @functools.cache
-def loaded() -> loading.Models:
+def loaded() -> Models:
     """Return the real models, loaded once for the whole process."""
-    return loading.wait()
+    return models().wait()
 
 
 def counting_ids() -> Callable[[str], str]:

@@ -22,12 +22,13 @@ from hypothesis import strategies as st
 
 from tests.parts.chat_server import ChatServer, chat_server, chunk, sse, text
 from tests.parts.stalls import longest_stall
+from voiceapp.process import Process
 from voiceapp.records.models import Evaluation, Item, Session
 from voiceapp.review import extractive, views
 from voiceapp.review.remarks import MAX_CHARS, Remark, as_text
-from voiceapp.review.worker import Summaries, summaries
+from voiceapp.review.worker import Summaries
 from voiceapp.signals import session_ended
-from voiceapp.text import providers
+from voiceapp.text.providers import text_engines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -61,7 +62,7 @@ TURNS = (
 def answering(monkeypatch: pytest.MonkeyPatch, chat: ChatServer) -> Iterator[None]:
     voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="upstream-model")
     monkeypatch.setattr(settings, "VOICE", voice)
-    monkeypatch.setattr(providers, "_engines", {})
+    monkeypatch.setattr(text_engines(), "_made", {})
     yield
 
 
@@ -69,15 +70,15 @@ def answering(monkeypatch: pytest.MonkeyPatch, chat: ChatServer) -> Iterator[Non
 
 
 async def test_a_session_that_is_over_gets_title_and_summary_by_the_chat_service(
-    user: User, monkeypatch: pytest.MonkeyPatch
+    user: User, monkeypatch: pytest.MonkeyPatch, process: Process
 ) -> None:
     session = await sync_to_async(kept_session)(user, *TURNS)
     answer = json.dumps({"title": "A ticket to Hamburg.", "summary": "Two people want to go to Hamburg."})
     async with chat_server(script=sse(text(answer), STOP, USAGE, "[DONE]")) as chat:
         with answering(monkeypatch, chat):
             await session_ended.asend(None, session_id=session.id)
-            await summaries.drained()
-            await providers.aclose()
+            await process.summaries.drained()
+            await text_engines().aclose()
     await session.arefresh_from_db()
     assert (session.title, session.summary) == ("A ticket to Hamburg", "Two people want to go to Hamburg.")
     told = chat.requests[0]["messages"][1]["content"]
@@ -86,14 +87,16 @@ async def test_a_session_that_is_over_gets_title_and_summary_by_the_chat_service
     assert chat.requests[0]["response_format"]["json_schema"]["schema"]["required"] == ["title", "summary"]
 
 
-async def test_whatever_the_service_writes_is_kept(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_whatever_the_service_writes_is_kept(
+    user: User, monkeypatch: pytest.MonkeyPatch, process: Process
+) -> None:
     session = await sync_to_async(kept_session)(user, *TURNS)
     answer = '{"title": "<b>\\ud800\\u0000</b>", "summary": "\\ud800 {{ 7 }}"}'
     async with chat_server(script=sse(text(answer), STOP, USAGE, "[DONE]")) as chat:
         with answering(monkeypatch, chat):
             await session_ended.asend(None, session_id=session.id)
-            await summaries.drained()
-            await providers.aclose()
+            await process.summaries.drained()
+            await text_engines().aclose()
     await session.arefresh_from_db()
     assert (session.title, session.summary) == ("<b>\ufffd</b>", "\ufffd {{ 7 }}")
 
@@ -133,7 +136,7 @@ async def test_a_service_that_fails_costs_only_its_own_session_the_title(
             own.add(UUID(int=0))
             own.add(second.id)
             await own.drained()
-            await providers.aclose()
+            await text_engines().aclose()
     assert len(chat.requests) == 2
     shown = await Session.objects.with_first_words().aget(id=first.id)
     assert shown.title == "Hello, can you hear me?"
@@ -152,7 +155,7 @@ async def test_a_server_that_stops_does_not_wait_for_summaries(
                     await asyncio.sleep(0.005)
                 await own.aclose()
                 await chat.left.wait()
-            await providers.aclose()
+            await text_engines().aclose()
 
 
 def test_the_command_makes_up_for_what_is_missing(user: User, capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,7 +241,7 @@ async def test_an_administrator_has_a_session_judged(user: User, monkeypatch: py
             answer = await browser.post(f"{address}evaluate/", criteria)
             assert answer.headers["location"] == f"{address}change/"
             page = (await browser.get(f"{address}change/")).content.decode()
-            await providers.aclose()
+            await text_engines().aclose()
     kept = await Evaluation.objects.aget()
     assert (kept.overall, kept.asked_by_id, kept.model, kept.tokens_in) == (6, root.pk, "m", 110)
     assert [score["criterion"] for score in kept.scores] == ["Was it polite?", "Was it short?"]
@@ -265,7 +268,7 @@ async def test_a_judgement_that_no_database_can_hold_is_kept_as_far_as_it_can_be
             answer = await browser.post(f"{address}evaluate/", {"criteria": "Was it kind?"})
             assert answer.status_code == 302
             assert "\ufffd" in (await browser.get(f"{address}change/")).content.decode()
-            await providers.aclose()
+            await text_engines().aclose()
     assert (await Evaluation.objects.aget()).comment == "\ufffd\u2400 <i>"
 
 
@@ -280,7 +283,7 @@ async def test_an_evaluator_that_never_ends_is_not_waited_for(
         with answering(monkeypatch, chat):
             address = f"/admin/records/session/{session.id}/evaluate/"
             answer = await browser.post(address, {"criteria": "Was it kind?"}, follow=True)
-            await providers.aclose()
+            await text_engines().aclose()
     assert "took longer than" in answer.content.decode()
 
 
@@ -301,7 +304,7 @@ async def test_what_keeps_a_session_from_being_judged_is_said(
     async with chat_server(script=sse(text("I like it."), STOP, "[DONE]")) as chat:
         with answering(monkeypatch, chat):
             answer = await browser.post(f"{address}evaluate/", {"criteria": "Was it kind?"}, follow=True)
-            await providers.aclose()
+            await text_engines().aclose()
     assert "No answer fitted the schema in 2 attempts" in answer.content.decode()
     assert not await Evaluation.objects.aexists()
 

@@ -11,9 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, nullcontext
 from typing import Final
 
-from django.conf import settings
-
-from voiceapp.config import EMBEDDED_MODEL
+from voiceapp.config import EMBEDDED_MODEL, voice_config
 from voiceapp.engine.server import credentials
 from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.records.store import tokens
@@ -39,17 +37,17 @@ _FILTERED: Final[JsonObject] = {
 
 async def chat_completions(scope: JsonObject, receive: Receive, send: Send) -> None:
     """Answer one request, an ASGI application."""
-    await serve(scope, receive, send, _answer, told=_told)
+    await serve(scope, receive, send, _answer, body_of=_error_body)
 
 
 async def list_models(scope: JsonObject, receive: Receive, send: Send) -> None:
     """Answer ``GET /openai/v1/models``, by which clients look what there is."""
-    await serve(scope, receive, send, _list, method="GET", told=_told)
+    await serve(scope, receive, send, _list, method="GET", body_of=_error_body)
 
 
 async def _list(exchange: Exchange) -> None:
     await _authorised(exchange)
-    completions = await providers.completions(settings.VOICE)
+    completions = await providers.completions(voice_config())
     names = dict.fromkeys((completions.model, EMBEDDED_MODEL))
     listed = [{"id": name, "object": "model", "created": 0, "owned_by": "voiceapp"} for name in names]
     await exchange.answer(200, {"object": "list", "data": listed})
@@ -63,7 +61,7 @@ async def _answer(exchange: Exchange) -> None:
         body["model"] = found["deployment"]
     model = body.get("model")
     completions = await providers.completions(
-        settings.VOICE,
+        voice_config(),
         model=model if isinstance(model, str) else "",
         user_id=holder.user_id if holder else None,
     )
@@ -120,7 +118,7 @@ async def _stream(
             await chunks.aclose()
     await exchange.stream(
         _events(completions, body, first, chunks, wanted, holder),
-        farewell=sse.encode(sse.event(_told(stopping()))),
+        farewell=sse.encode(sse.event(_error_body(stopping()))),
     )
 
 
@@ -155,7 +153,7 @@ async def _events(
                 if chunk.get("choices") or wanted:
                     yield sse.encode(sse.event(_shown(chunk, wanted)))
         except TextEngineError as error:
-            yield sse.encode(sse.event(_told(error)))
+            yield sse.encode(sse.event(_error_body(error)))
             return
         finally:
             await _charge(holder, completions, meter, body)
@@ -173,7 +171,7 @@ async def _charge(
         await tokens.charge(holder, completions.provider, *meter.counted(body))
 
 
-def _told(error: VoiceAppError) -> JsonObject:
+def _error_body(error: VoiceAppError) -> JsonObject:
     status = status_of(error)
     kind = (
         "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"

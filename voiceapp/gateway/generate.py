@@ -7,9 +7,8 @@ from contextlib import aclosing
 from typing import Final
 
 import msgspec
-from django.conf import settings
 
-from voiceapp.config import VoiceConfig
+from voiceapp.config import VoiceConfig, voice_config
 from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.gateway import contract
 from voiceapp.gateway.contract import Done, GenerateRequest, GenerateResponse
@@ -118,12 +117,12 @@ async def _answer(exchange: Exchange) -> None:
         raise VoiceAppError(tokens.ADVICE, code="not_authorized")
     request = contract.read_request(await exchange.read_json(MAX_BODY_BYTES))
     completions = await providers.completions(
-        settings.VOICE,
+        voice_config(),
         model=request.model or "",
         user_id=holder.user_id,
         thread_id=request.session_id or "",
     )
-    generation = Generation(request, completions, settings.VOICE)
+    generation = Generation(request, completions, voice_config())
     with holder.request():
         if request.structured_schema is not None:
             await structured.check_schema(request.structured_schema)

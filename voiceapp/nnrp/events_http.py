@@ -16,11 +16,9 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Final
 
-from django.dispatch import receiver
-
 from voiceapp.errors import LocalProtocolError, VoiceAppError
 from voiceapp.nnrp import profile
-from voiceapp.nnrp.backing import Backing, TokenBacking
+from voiceapp.nnrp.backing import Backing
 from voiceapp.nnrp.consumer import DRAIN_S
 from voiceapp.nnrp.profile import ProfileError, Request
 from voiceapp.nnrp.work import Work
@@ -28,8 +26,7 @@ from voiceapp.protocol import tool_calls
 from voiceapp.protocol.tool_calls import ToolCallOrder
 from voiceapp.records.store.tokens import ADVICE, TokenHolder
 from voiceapp.serving.exchange import Exchange, serve
-from voiceapp.signals import server_stopping
-from voiceapp.types import JsonObject, Receive, Send
+from voiceapp.types import JsonObject, Part, Receive, Send
 
 logger = logging.getLogger(__name__)
 
@@ -66,14 +63,10 @@ class EventsApp:
         self._quiet.clear()
         for work in self._works:
             work.reschedule()
-        try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN_S + 1.0):
-                    if self._under_way:
-                        await self._quiet.wait()
-        finally:
-            # The process ends, but one in which tests run does not.
-            self._ends_unix_ms = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S + 1.0):
+                if self._under_way:
+                    await self._quiet.wait()
 
     async def _answer(self, exchange: Exchange) -> None:
         holder = await self._backing.admit(exchange.scope)
@@ -157,10 +150,4 @@ def _read(body: bytes) -> Any:
         raise VoiceAppError("The body is no JSON in UTF-8.", code="invalid_json") from None
 
 
-events = EventsApp(TokenBacking())
-"""What serves ``/v1/events``."""
-
-
-@receiver(server_stopping)
-async def _stop(**_: Any) -> None:
-    await events.drain()
+events: Final = Part[EventsApp]("application of /v1/events")

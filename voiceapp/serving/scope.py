@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
-from typing import Final
 from urllib.parse import parse_qs
 
-from voiceapp.types import JsonObject, Receive, Send
+from voiceapp.types import JsonObject, Send
 
 
 def headers_of(scope: JsonObject) -> dict[str, str]:
@@ -47,25 +45,3 @@ async def refuse_upgrade(
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": data})
-
-
-MESSAGES_A_TURN: Final = 8
-"""Most take less than 0.1 ms each; a voice sends so many in 160 ms."""
-
-
-def in_turns(receive: Receive) -> Receive:
-    """Return an ASGI ``receive`` that lets other tasks run after every few messages.
-
-    What has arrived already is received without waiting: thousands of tiny messages in one read of a socket
-    would otherwise all be handled before anybody's audio goes on.
-    """
-    count = 0
-
-    async def received() -> JsonObject:
-        nonlocal count
-        count += 1
-        if count % MESSAGES_A_TURN == 0:
-            await asyncio.sleep(0)
-        return await receive()
-
-    return received

@@ -21,7 +21,7 @@ from jsonschema.validators import extend
 from referencing import Registry
 
 from voiceapp.errors import TextEngineError
-from voiceapp.types import JsonObject
+from voiceapp.types import JsonObject, Part
 
 # A regular expression of somebody else's can take for ever, and holds up everybody while it does.
 _NOT_CHECKED: Final = frozenset(
@@ -38,8 +38,12 @@ CHECK_S: Final = 2.0
 _TEXTS: Final = "texts of the values allowed"
 
 
-# Of their own: whoever keeps these two busy delays nobody but others who wait for a schema.
-_threads: Final = ThreadPoolExecutor(2, thread_name_prefix="schema")
+def schema_threads() -> ThreadPoolExecutor:
+    """Return threads to check schemas in: who keeps them busy delays only others who wait for that."""
+    return ThreadPoolExecutor(2, thread_name_prefix="schema")
+
+
+threads: Final = Part[ThreadPoolExecutor]("threads for schemas")
 _Result = TypeVar("_Result")
 
 
@@ -48,7 +52,7 @@ class _TooLong(Exception):
 
 
 async def _checked(check: Callable[..., _Result], *arguments: Any) -> _Result:
-    return await asyncio.get_running_loop().run_in_executor(_threads, check, *arguments)
+    return await asyncio.get_running_loop().run_in_executor(threads(), check, *arguments)
 
 
 async def check_schema(schema: JsonObject) -> None:

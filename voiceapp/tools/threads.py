@@ -11,11 +11,12 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from django.db import close_old_connections
 
 from voiceapp.errors import ToolFailed
+from voiceapp.types import Part
 
 MAX_THREADS = 32
 """Synchronous tools that may run at once in one process; each may hold a database connection."""
@@ -68,6 +69,9 @@ class ToolThreads:
 
         threading.Thread(target=work, name=f"tool {function.__name__}", daemon=True).start()
         return await future
+
+
+tool_threads: Final = Part[ToolThreads]("threads of tools")
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:

@@ -29,7 +29,7 @@ def layer(url: str) -> dict[str, Any]:
 async def redis_is_away(settings: Any) -> AsyncIterator[None]:
     settings.CHANNEL_LAYERS = layer(f"redis://127.0.0.1:{free_port()}/0")
     yield
-    await handover.aclose()
+    await handover().aclose()
     await get_channel_layer().flush()
 
 
@@ -45,9 +45,9 @@ async def test_without_redis_talk_goes_on_and_asking_takes_no_longer_than_it_may
 ) -> None:
     monkeypatch.setattr(module, "ANSWER_S", 0.3)
     async with talking() as (page, upstream):
-        assert handover.available()
+        assert handover().available()
         began = time.monotonic()
-        asked = [handover.ask("nobody", uuid4(), 1, EndReason.MOVED) for _ in range(3)]
+        asked = [handover().ask("nobody", uuid4(), 1, EndReason.MOVED) for _ in range(3)]
         assert await asyncio.gather(*asked) == [None, None, None]
         assert time.monotonic() - began < 2
         await upstream.user_turn("still here")

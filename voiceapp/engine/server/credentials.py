@@ -8,8 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from django.conf import settings
-
+from voiceapp.config import voice_config
 from voiceapp.engine.server.client_secrets import PREFIX, ClientSecrets
 from voiceapp.serving.scope import bearer_token
 
@@ -39,7 +38,7 @@ def offered(
 
 def holds_key(given: Iterable[str]) -> bool:
     """Whether the engine's key is among what was given."""
-    key = settings.VOICE.engine_api_key.encode()
+    key = voice_config().engine_api_key.encode()
     matches = [hmac.compare_digest(one.encode(), key) for one in given]
     return bool(key) and any(matches)
 
@@ -48,7 +47,7 @@ async def admit(given: list[str]) -> dict[str, Any] | None:
     """Return the session that a secret brings, ``None`` for the key; raise ``AccessDenied`` for neither."""
     if holds_key(given):
         return None
-    kept = ClientSecrets(settings.VOICE.data_dir)
+    kept = ClientSecrets(voice_config().data_dir)
     for value in given:
         if value.startswith(PREFIX):
             session = await asyncio.to_thread(kept.find, value, time.time())

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
-from weakref import WeakValueDictionary
 
 from voiceapp.assistants.assistant import AssistantConfig, Thinking
 from voiceapp.audio.formats import AudioFormat
@@ -17,7 +15,7 @@ from voiceapp.protocol.page import CloseCode, Resume, SessionResumed, SessionSta
 from voiceapp.records.store import store, takeover
 from voiceapp.relay.browser.login import Login
 from voiceapp.relay.process.handover import handover
-from voiceapp.relay.process.sessions import registry
+from voiceapp.relay.process.sessions import sessions
 from voiceapp.relay.session import earlier
 from voiceapp.relay.session.attachment import Browser
 from voiceapp.relay.session.ending import EndReason
@@ -32,8 +30,6 @@ _CLOSES = {
     "too_many_sessions": CloseCode.TOO_MANY,
     "server_stopping": CloseCode.STOPPING,
 }
-_coming: WeakValueDictionary[tuple[UUID, int], asyncio.Lock] = WeakValueDictionary()
-"""Held while the page of a session, and of a user, comes back to it."""
 
 
 class Refused(Exception):
@@ -80,15 +76,15 @@ async def _come_back(
 ) -> tuple[LiveSession, SessionResumed]:
     session_id, user_id = resume.session_id, visitor.login.user_id
     # A page whose line breaks while it comes back comes again before the first time is through.
-    async with _coming.setdefault((session_id, user_id), asyncio.Lock()):
-        found = registry.find(session_id, user_id)
-        if found is not None and handover.available() and await takeover.is_lost(session_id):
+    async with sessions().coming_back(session_id, user_id):
+        found = sessions().find(session_id, user_id)
+        if found is not None and handover().available() and await takeover.is_lost(session_id):
             # This process hung, and another one went on with it meanwhile.
             found.end(EndReason.MOVED)
         if found is not None and found.ending is None:
             return found, found.resume(visitor.page, resume.seq)
         # One that still ends here would end the one that goes on.
-        await registry.ended(session_id, user_id)
+        await sessions().ended(session_id, user_id)
         return await _take_over(resume, start, visitor)
 
 
@@ -99,15 +95,15 @@ async def _take_over(
     user_id = visitor.login.user_id
     formats = _formats(start.audio)
     owner, gone = await takeover.owner_of(resume.session_id, user_id)
-    if not gone and (owner == takeover.own_name() or not handover.available()):
+    if not gone and (owner == takeover.own_name() or not handover().available()):
         raise VoiceAppError("This conversation has ended.", code="session_not_found")
     # Held before the other process lets go of it, so that it is not lost for want of room here.
-    with registry.room(user_id, visitor.config):
+    with sessions().room(user_id, visitor.config):
         target = targets.choose(visitor.config, visitor.own_address)
         released = (
             None
             if gone
-            else await handover.ask(owner, resume.session_id, user_id, EndReason.MOVED, resume.seq)
+            else await handover().ask(owner, resume.session_id, user_id, EndReason.MOVED, resume.seq)
         )
         opened = await takeover.take(resume.session_id, user_id, owner)
         try:
@@ -118,7 +114,7 @@ async def _take_over(
         lost = released is None or released.seq != resume.seq
         resumed = session.take_over(resume.seq, released.frames if released else resume.frames, lost=lost)
         session.capabilities.timers.adopt(released.timers if released else [])
-        registry.start(session, visitor.login.key)
+        sessions().start(session, visitor.login.key)
     session.perform(list(earlier.history_messages(opened.earlier[-1:], same_session=True)))
     return session, resumed
 
@@ -140,7 +136,7 @@ def _live(
     )
     session = LiveSession(plan)
     session.attach(visitor.page)
-    handover.listen()
+    handover().listen()
     return session
 
 
@@ -170,7 +166,7 @@ async def _new(start: SessionStart, visitor: Visitor) -> LiveSession:
         )
         # What was said in it has to be kept before it can be read, and one of the two is enough.
         timers = await _let_go(start.continues, user_id)
-    with registry.room(user_id, config):
+    with sessions().room(user_id, config):
         target = targets.choose(config, visitor.own_address)
         opened = await store.open_session(
             user_id=user_id,
@@ -185,19 +181,19 @@ async def _new(start: SessionStart, visitor: Visitor) -> LiveSession:
             store.never_begun(opened.session_id)
             raise
         session.capabilities.timers.adopt(timers)
-        registry.start(session, visitor.login.key)
+        sessions().start(session, visitor.login.key)
     return session
 
 
 async def _let_go(session_id: UUID, user_id: int) -> list[MovingTimer]:
     """End a session that is to be continued, here or elsewhere, if it lives; return its timers."""
-    here = await registry.let_go(session_id, user_id, EndReason.CONTINUED)
+    here = await sessions().let_go(session_id, user_id, EndReason.CONTINUED)
     if here is not None:
         return here.capabilities.timers.hand_on()
     owner, gone = await takeover.owner_of(session_id, user_id, over=True)
-    if not owner or gone or not handover.available():
+    if not owner or gone or not handover().available():
         return []
-    released = await handover.ask(owner, session_id, user_id, EndReason.CONTINUED)
+    released = await handover().ask(owner, session_id, user_id, EndReason.CONTINUED)
     return released.timers if released else []
 
 

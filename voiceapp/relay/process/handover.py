@@ -10,17 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from channels.layers import get_channel_layer
-from django.dispatch import receiver
 
 from voiceapp.records.store import takeover
-from voiceapp.relay.process.sessions import registry
+from voiceapp.relay.process.sessions import sessions
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.timers import MovingTimer
-from voiceapp.signals import server_stopping
+from voiceapp.types import Part
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +122,7 @@ class Handover:
 
     async def _release(self, layer: Any, message: dict[str, Any]) -> None:
         ending = _ENDINGS[message["reason"]]
-        session = await registry.let_go(
+        session = await sessions().let_go(
             UUID(message["session_id"]), message["user_id"], ending, message["seq"]
         )
         released = None
@@ -157,9 +156,4 @@ def _group(process: str) -> str:
     return f"voiceapp.process.{process}"
 
 
-handover = Handover()
-
-
-@receiver(server_stopping)
-async def _stop(**kwargs: object) -> None:
-    await handover.aclose()
+handover: Final = Part[Handover]("handover between processes")

@@ -6,11 +6,12 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session as LoginSession
-from django.dispatch import receiver
 from django.utils import timezone
 
 from voiceapp.config import VoiceConfig
@@ -19,7 +20,8 @@ from voiceapp.records.store import takeover
 from voiceapp.records.threads import with_database
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.live import LiveSession
-from voiceapp.signals import server_stopping, session_ended
+from voiceapp.signals import session_ended
+from voiceapp.types import Part
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +36,7 @@ WATCH_S = 1.0
 their sessions are still this process's own."""
 
 
-class Registry:
+class Sessions:
     """See the module."""
 
     def __init__(self) -> None:
@@ -43,9 +45,15 @@ class Registry:
         self._tasks: set[asyncio.Task[None]] = set()
         self._logins: dict[LiveSession, str] = {}
         self._watch: asyncio.Task[None] | None = None
+        self._coming_back: WeakValueDictionary[tuple[UUID, int], asyncio.Lock] = WeakValueDictionary()
         self.draining = False
 
+    def coming_back(self, session_id: UUID, user_id: int) -> asyncio.Lock:
+        """Return the lock that is held while the page of a session, and of a user, comes back to it."""
+        return self._coming_back.setdefault((session_id, user_id), asyncio.Lock())
+
     def __len__(self) -> int:
+        """Return how many live."""
         return len(self._sessions)
 
     @contextmanager
@@ -129,8 +137,8 @@ class Registry:
         self.draining = True
         if self._watch is not None:
             self._watch.cancel()
-        sessions = list(self._sessions.values())
-        for session in sessions:
+        ending = list(self._sessions.values())
+        for session in ending:
             session.end(EndReason.DRAIN)
         if self._tasks:
             _, late = await asyncio.wait(set(self._tasks), timeout=DRAIN_S)
@@ -139,7 +147,7 @@ class Registry:
                 task.cancel()
         # The sessions are kept; what is left is that their pages read so.
         reading = {
-            asyncio.ensure_future(session.browser.alone.wait()) for session in sessions if session.attached
+            asyncio.ensure_future(session.browser.alone.wait()) for session in ending if session.attached
         }
         if reading:
             _, unread = await asyncio.wait(reading, timeout=FAREWELL_S)
@@ -181,9 +189,4 @@ def _changes(asked: set[tuple[int, str]], session_ids: set[UUID]) -> tuple[set[t
     return {(user_id, key) for user_id, key in asked if key not in known or user_id not in active}, taken
 
 
-registry = Registry()
-
-
-@receiver(server_stopping)
-async def _drain(**kwargs: object) -> None:
-    await registry.drain()
+sessions: Final = Part[Sessions]("table of live sessions")
