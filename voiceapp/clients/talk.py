@@ -249,7 +249,7 @@ class Talk:
         if turn.last_word_at is not None:
             turn.from_last_word_ms = round(1000 * (now - turn.last_word_at))
 
-    async def _event(self, event: dict[str, Any]) -> None:
+    async def _event(self, event: dict[str, Any]) -> None:  # noqa: C901 - a table
         match event["type"]:
             case "session.ready":
                 self._begin(event)
@@ -314,7 +314,7 @@ class Talk:
         if (typed or self.push_to_talk) and self._busy:
             self._busy -= 1
 
-    def _words(self, event: dict[str, Any]) -> None:
+    def _words(self, event: dict[str, Any]) -> None:  # noqa: C901 - a table
         kind, now = event["type"], time.monotonic()
         if kind == "input_audio_buffer.speech_started":
             self.turns.append(

@@ -304,7 +304,7 @@ class LiveSession:
 
     # -- actions ------------------------------------------------------------------------------------
 
-    def perform(self, due: list[Action]) -> None:
+    def perform(self, due: list[Action]) -> None:  # noqa: C901 - a table
         """Do what the conversation asks for; what comes most often is looked for first."""
         for action in due:
             match action:
