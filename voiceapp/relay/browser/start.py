@@ -12,7 +12,7 @@ from voiceapp.assistants.assistant import AssistantConfig, Thinking
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import VoiceConfig
 from voiceapp.conversation.actions import SendBrowser, to_browser
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal, VoiceAppError
 from voiceapp.records.store import store, takeover
 from voiceapp.relay.browser.login import Login
 from voiceapp.relay.process.handover import handover
@@ -26,14 +26,7 @@ from voiceapp.relay.session.timers import MovingTimer
 from voiceapp.relay.upstream import target as targets
 from voiceapp.types import JsonObject
 
-NOT_FOUND, TOO_MANY, BAD_START, STOPPING = 4004, 4009, 4010, 4015
-
-_CLOSES = {
-    "assistant_unknown": NOT_FOUND,
-    "session_not_found": NOT_FOUND,
-    "too_many_sessions": TOO_MANY,
-    "server_stopping": STOPPING,
-}
+NOT_FOUND = 4004
 
 
 class Start(msgspec.Struct, kw_only=True):
@@ -58,14 +51,6 @@ class _Audio(msgspec.Struct):
     output: str | JsonObject | None = None
 
 
-class Refused(Exception):
-    """No session for this page: the socket's close code, and a notice's code and words."""
-
-    def __init__(self, close_code: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.close_code, self.code, self.message = close_code, code, message
-
-
 @dataclass(frozen=True)
 class Visitor:
     """Who asks for a session, with which socket, at which address of this server."""
@@ -77,27 +62,29 @@ class Visitor:
 
 
 def read_start(text: str) -> Start:
-    """Return the first message; raises ``Refused`` where it is none."""
+    """Return the first message; raises ``Refusal`` where it is none."""
     try:
         start = msgspec.json.decode(text, type=Start)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         start = None
     if start is None or start.type != "session.start":
-        raise Refused(BAD_START, "bad_start", "The first message must be a valid session.start.")
+        raise Refusal("bad_start", "The first message must be a valid session.start.")
     return start
 
 
 async def begin(start: Start, visitor: Visitor) -> tuple[LiveSession, SendBrowser | None]:
     """Return the page's session, attached, and what the page is told before everything else.
 
-    Raises ``Refused``.
+    Raises ``Refusal``.
     """
     try:
         if start.resume is not None:
             return await _come_back(start.resume, start, visitor)
         return await _new(start, visitor), None
+    except Refusal:
+        raise
     except VoiceAppError as error:
-        raise Refused(_CLOSES.get(error.code, BAD_START), error.code, error.message) from error
+        raise Refusal(error.code, error.message, close_code=error.close_code) from error
 
 
 async def _come_back(
@@ -125,7 +112,7 @@ async def _take_over(
     formats = _formats(start.audio)
     owner, gone = await takeover.owner_of(resume.session_id, user_id)
     if not gone and (owner == takeover.own_name() or not handover().available()):
-        raise VoiceAppError("This conversation has ended.", code="session_not_found")
+        raise Refusal("session_not_found", "This conversation has ended.", close_code=NOT_FOUND)
     # Held before the other process lets go of it, so that it is not lost for want of room here.
     with sessions().room(user_id, visitor.config):
         target = targets.choose(visitor.config, visitor.own_address)
