@@ -10,15 +10,14 @@ from django.core.management import get_commands
 
 from docs import generate
 from tests.parts.places import ROOT
+from tests.test_errors import STATUSES
 from voiceapp.assistants.http_tools import MAX_HTTP_TOOLS, MAX_OPERATIONS, MAX_SETS
 from voiceapp.config import SETTINGS
 from voiceapp.conversation import client_events, page_policy
-from voiceapp.errors import VoiceAppError
 from voiceapp.records.setup import seeding
 from voiceapp.records.store import notes, search
 from voiceapp.relay.browser import consumer
 from voiceapp.relay.session import attachment, microphone, outbox, timers
-from voiceapp.serving.exchange import status_of
 from voiceapp.tools import functions
 from voiceapp.tools.http import openapi, operation, schema, tools
 from voiceapp.tools.registry import registry
@@ -112,9 +111,7 @@ def test_the_commands_that_are_named_exist(page: str) -> None:
 def test_the_statuses_for_programs_are_those_that_are_sent() -> None:
     rows = table("docs/text.md", "Status", "Codes")
     described = {code: int(row[0]) for row in rows for code in in_code(row[1])}
-    assert described == {
-        code: status for code in CODES if (status := status_of(VoiceAppError("", code=code))) != 400
-    }
+    assert described == STATUSES
 
 
 def test_the_codes_of_the_voice_service_are_all_described() -> None:

@@ -17,7 +17,7 @@ from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.records.store import tokens
 from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.serving import sse
-from voiceapp.serving.exchange import ClientGone, Exchange, serve, status_of, stopping
+from voiceapp.serving.exchange import ClientGone, Exchange, serve, stopping
 from voiceapp.text import providers
 from voiceapp.text.asking import take_in
 from voiceapp.text.chat.result import Collector, Meter
@@ -82,7 +82,7 @@ async def _authorised(exchange: Exchange) -> TokenHolder | None:
         holder = await tokens.holder_with(token)
         if holder is not None:
             return holder
-    raise VoiceAppError(credentials.ADVICE, code="invalid_api_key" if given else "missing_api_key")
+    raise credentials.refusal(given)
 
 
 async def _whole(completions: Completions, body: JsonObject, holder: TokenHolder | None) -> JsonObject:
@@ -172,7 +172,7 @@ async def _charge(
 
 
 def _error_body(error: VoiceAppError) -> JsonObject:
-    status = status_of(error)
+    status = error.status
     kind = (
         "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"
     )

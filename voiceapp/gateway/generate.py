@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from voiceapp.config import VoiceConfig, voice_config
-from voiceapp.errors import TextEngineError, VoiceAppError
+from voiceapp.errors import TextEngineError
 from voiceapp.gateway import contract
 from voiceapp.gateway.contract import Done, GenerateRequest, GenerateResponse
 from voiceapp.records.store import tokens
@@ -114,7 +114,7 @@ async def generate(scope: JsonObject, receive: Receive, send: Send) -> None:
 async def _answer(exchange: Exchange) -> None:
     holder = await tokens.holder_of(exchange.scope)
     if holder is None:
-        raise VoiceAppError(tokens.ADVICE, code="not_authorized")
+        raise tokens.refusal()
     request = contract.read_request(await exchange.read_json(MAX_BODY_BYTES))
     completions = await providers.completions(
         voice_config(),

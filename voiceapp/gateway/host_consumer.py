@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 MAX_MESSAGE_CHARS: Final = 4 * 1024 * 1024
-NOT_AUTHORIZED, TOO_MANY, TOO_LARGE, SLOW, REVOKED = 4001, 4009, 1009, 4014, 4016
+TOO_MANY, TOO_LARGE, SLOW, REVOKED = 4009, 1009, 4014, 4016
 WATCH_S: Final = tokens.FRESH_S
 """How often it is checked that the token still counts."""
 WRITE_S: Final = 30.0
@@ -40,10 +40,9 @@ class ModelHostConsumer(SocketConsumer):
         """Connect the host for the user whose token it brings, or refuse it."""
         holder = await tokens.holder_of(self.scope)
         if holder is None:
-            body = {"detail": tokens.ADVICE, "code": "not_authorized"}
-            await refuse_upgrade(
-                self.scope, self.send, 401, body, close_code=NOT_AUTHORIZED, reason="not_authorized"
-            )
+            refusal = tokens.refusal()
+            body = {"detail": refusal.message, "code": refusal.code}
+            await refuse_upgrade(self.scope, self.send, refusal, body)
             raise StopConsumer
         await self.send({"type": "websocket.accept"})
         self._link = HostLink(self._send_text, query_of(self.scope).get("thread", ""))

@@ -11,10 +11,12 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from channels.exceptions import StopConsumer
+from django.db import Error as DatabaseTrouble
 
+from voiceapp.errors import Refusal
 from voiceapp.nnrp.backing import Backing
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
 from voiceapp.nnrp.layouts import ErrorCode, WireError
@@ -46,6 +48,7 @@ MAX_CONNECTIONS: Final = 500
 """Connections of one process."""
 MAX_TOKEN_CONNECTIONS: Final = 32
 """Connections of one API token in one process."""
+ADVICE: Final = "Give an API token: Authorization: Bearer va_… or ?token=va_…"
 HELLO_S: Final = 10.0
 """How long a client may take to say CLIENT_HELLO."""
 SEND_S: Final = 30.0
@@ -63,15 +66,14 @@ class Connections:
         self._by_token: Counter[int] = Counter()
         self._stopping = False
 
-    def fault(self, holder: TokenHolder | None) -> tuple[int, int, str] | None:
-        """Return why a connection cannot be: (HTTP status, close code, code)."""
-        if holder is None:
-            return 401, UNAUTHORIZED, "not_authorized"
+    def check_room(self, holder: TokenHolder) -> None:
+        """Raise ``Refusal`` where a token's holder may open no connection now."""
         if self._stopping or len(self) >= MAX_CONNECTIONS:
-            return 503, TOO_MANY, "too_many_connections"
+            sentence = "The server has too many connections, or is stopping."
+            raise Refusal("too_many_connections", sentence, status=503, close_code=TOO_MANY)
         if self._by_token[holder.token_id] >= MAX_TOKEN_CONNECTIONS:
-            return 429, TOO_MANY, "too_many_connections"
-        return None
+            sentence = f"A token may hold {MAX_TOKEN_CONNECTIONS} connections at once."
+            raise Refusal("too_many_connections", sentence, status=429, close_code=TOO_MANY)
 
     def add(self, connection: _Connection, token_id: int) -> None:
         """Count a connection in."""
@@ -107,10 +109,14 @@ class NnrpConsumer(SocketConsumer):
     async def websocket_connect(self, message: JsonObject) -> None:
         """Take in whoever brings a token that counts."""
         holder = await self._connections.backing.admit(self.scope)
-        fault = self._connections.fault(holder)
-        if fault is not None:
-            await self._refuse(*fault)
-        assert holder is not None
+        try:
+            if holder is None:
+                raise Refusal("not_authorized", ADVICE, status=401, close_code=UNAUTHORIZED)
+            self._connections.check_room(holder)
+        except Refusal as refusal:
+            body = {"error": {"code": refusal.code, "message": refusal.message}}
+            await refuse_upgrade(self.scope, self.send, refusal, body)
+            raise StopConsumer from None
         connection = _Connection(self.scope, self.base_send, self.start, self._connections.backing)
         self._connections.add(connection, holder.token_id)
         self._connection, self._token_id = connection, holder.token_id
@@ -128,16 +134,6 @@ class NnrpConsumer(SocketConsumer):
         if self._connection is not None:
             self._connection.close()
             self._connections.remove(self._connection, self._token_id)
-
-    async def _refuse(self, status: int, close_code: int, code: str) -> NoReturn:
-        text = {
-            401: "Give an API token: Authorization: Bearer va_… or ?token=va_…",
-            429: f"A token may hold {MAX_TOKEN_CONNECTIONS} connections at once.",
-            503: "The server has too many connections, or is stopping.",
-        }[status]
-        body = {"error": {"code": code, "message": text}}
-        await refuse_upgrade(self.scope, self.send, status, body, close_code=close_code, reason=code)
-        raise StopConsumer
 
 
 class _Connection:
@@ -266,7 +262,8 @@ class _Connection:
             total_ms = int((asyncio.get_running_loop().time() - began) * 1000)
             times = {"total_ms": total_ms, "queue_ms": work.queue_ms}
             self._perform(self._machine.result(operation, status, event, **times))
-        except Exception:
+        except DatabaseTrouble:
+            # The token could not be looked up.
             logger.exception("operation %d could not be answered", operation.operation_id)
             error = WireError("The server failed.", ErrorCode.INTERNAL_ERROR, fatal=True)
             self._perform(self._machine.fault(error))

@@ -16,7 +16,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Final
 
-from voiceapp.errors import LocalProtocolError, VoiceAppError
+from voiceapp.errors import LocalProtocolError, Refusal
 from voiceapp.nnrp import profile
 from voiceapp.nnrp.backing import Backing
 from voiceapp.nnrp.consumer import DRAIN_S
@@ -24,7 +24,8 @@ from voiceapp.nnrp.profile import ProfileError, Request
 from voiceapp.nnrp.work import Work
 from voiceapp.protocol import tool_calls
 from voiceapp.protocol.tool_calls import ToolCallOrder
-from voiceapp.records.store.tokens import ADVICE, TokenHolder
+from voiceapp.records.store import tokens
+from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.serving.exchange import Exchange, serve
 from voiceapp.types import JsonObject, Part, Receive, Send
 
@@ -71,7 +72,7 @@ class EventsApp:
     async def _answer(self, exchange: Exchange) -> None:
         holder = await self._backing.admit(exchange.scope)
         if holder is None:
-            raise VoiceAppError(ADVICE, code="not_authorized")
+            raise tokens.refusal()
         fields = await exchange.read_body(profile.MAX_REQUEST_BYTES, _read)
         try:
             request = profile.read_fields(fields)
@@ -129,6 +130,7 @@ async def _run(work: Work, events: asyncio.Queue[JsonObject]) -> None:
     try:
         _, event = await work.run()
     except Exception:
+        # The boundary of the task: whoever waits for its events would wait for ever.
         logger.exception("an operation over HTTP could not be answered")
         event = profile.error_event("server_error", "backend_error", "The server failed.")
     await events.put(event)
@@ -147,7 +149,7 @@ def _read(body: bytes) -> Any:
     try:
         return profile.read_json(body)
     except ProfileError:
-        raise VoiceAppError("The body is no JSON in UTF-8.", code="invalid_json") from None
+        raise Refusal("invalid_json", "The body is no JSON in UTF-8.") from None
 
 
 events: Final = Part[EventsApp]("application of /v1/events")

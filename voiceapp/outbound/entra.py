@@ -52,6 +52,7 @@ def _token(scope: str) -> str:
     except ConfigurationError:
         raise
     except Exception as error:
+        # The boundary of a package that is not there to name its exceptions.
         raise UpstreamRefused(
             f"Microsoft Entra ID gave no token ({type(error).__name__}).", code="upstream_unauthorized"
         ) from error

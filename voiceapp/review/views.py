@@ -17,7 +17,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from voiceapp.config import voice_config
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import TextEngineError, TextEngineTimeout
 from voiceapp.records.reading.sessions import to_review
 from voiceapp.records.store import store
 from voiceapp.review import evaluation
@@ -54,4 +54,4 @@ async def _judge(said: list[Remark], criteria: list[str]) -> Judgement:
             return await evaluation.judge(said, criteria, await providers.completions(voice_config()))
     except TimeoutError:
         message = f"The evaluator took longer than {TIME_S:g} seconds."
-        raise TextEngineError(message, code="text_engine_timeout") from None
+        raise TextEngineTimeout(message, code="text_engine_timeout") from None

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iter
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal, VoiceAppError
 from voiceapp.serving.scope import headers_of, query_of
 from voiceapp.types import JsonObject, Part, Receive, Send
 
@@ -27,39 +27,6 @@ KEEP_ALIVE_S: Final = 15.0
 WRITE_S: Final = 30.0
 """How long a client may leave what it was sent unread before it is taken for gone."""
 
-_STATUS: Final = {
-    "not_authorized": 401,
-    "invalid_api_key": 401,
-    "missing_api_key": 401,
-    "text_engine_not_found": 404,
-    "method_not_allowed": 405,
-    "model_host_ambiguous": 409,
-    "body_too_slow": 408,
-    "body_too_large": 413,
-    "rate_limit_exceeded": 429,
-    "quota_requests": 429,
-    "quota_concurrent": 429,
-    "quota_tokens": 429,
-    "structured_output_failed": 502,
-    "text_engine_error": 502,
-    "text_engine_refused": 502,
-    "text_engine_unreachable": 502,
-    "model_host_error": 502,
-    "model_host_gone": 502,
-    "model_host_incomplete": 502,
-    "model_host_rejected": 502,
-    "model_host_absent": 503,
-    "server_stopping": 503,
-    "model_host_busy": 503,
-    "text_engine_timeout": 504,
-    "model_host_timeout": 504,
-}
-
-
-def status_of(error: VoiceAppError) -> int:
-    """Return the HTTP status for an error: 400 for all that a better request would have prevented."""
-    return _STATUS.get(error.code, 400)
-
 
 def _plainly(error: VoiceAppError) -> JsonObject:
     return {"detail": error.message, "code": error.code}
@@ -67,7 +34,7 @@ def _plainly(error: VoiceAppError) -> JsonObject:
 
 def _headers(error: VoiceAppError, method: str) -> list[tuple[str, str]]:
     """Return the headers that go with an error's status; ``retry_after_s`` of the error, where it has one."""
-    match status_of(error):
+    match error.status:
         case 401:
             return [("www-authenticate", "Bearer")]
         case 405:
@@ -110,7 +77,7 @@ class Exchange:
         """
         read = await self.read_body(max_bytes, _read)
         if not isinstance(read, dict):
-            raise VoiceAppError("The body is no JSON object.", code="invalid_json")
+            raise Refusal("invalid_json", "The body is no JSON object.")
         return read
 
     async def read_body(self, max_bytes: int, read: Callable[[bytes], Any]) -> Any:
@@ -126,7 +93,7 @@ class Exchange:
             async with asyncio.timeout(BODY_S):
                 whole = await self._unless_stopped(self._whole_body(max_bytes))
         except TimeoutError:
-            raise VoiceAppError(f"The body took longer than {BODY_S:g} s.", code="body_too_slow") from None
+            raise Refusal("body_too_slow", f"The body took longer than {BODY_S:g} s.", status=408) from None
         # A megabyte takes some milliseconds, in which others' audio would wait.
         return await asyncio.to_thread(read, whole) if len(whole) > 64 * 1024 else read(whole)
 
@@ -268,17 +235,17 @@ async def serve(
     exchange = Exchange(scope, receive, send)
     try:
         if exchange.method != method:
-            raise VoiceAppError(f"Use {method}.", code="method_not_allowed")
+            raise Refusal("method_not_allowed", f"Use {method}.", status=405)
         await answer(exchange)
     except ClientGone:
         return
     except VoiceAppError as error:
-        await exchange.answer(status_of(error), body_of(error), _headers(error, method))
+        await exchange.answer(error.status, body_of(error), _headers(error, method))
 
 
 def stopping() -> VoiceAppError:
     """Return the error for what the server's end cuts off."""
-    return VoiceAppError("The server is being restarted. Ask again soon.", code="server_stopping")
+    return Refusal("server_stopping", "The server is being restarted. Ask again soon.", status=503)
 
 
 class Exchanges:
@@ -306,11 +273,11 @@ exchanges: Final = Part[Exchanges]("table of HTTP exchanges")
 
 
 def _too_large(max_bytes: int) -> VoiceAppError:
-    return VoiceAppError(f"The body may have {max_bytes} bytes at most.", code="body_too_large")
+    return Refusal("body_too_large", f"The body may have {max_bytes} bytes at most.", status=413)
 
 
 def _read(whole: bytes) -> Any:
     try:
         return json.loads(whole)
     except (ValueError, RecursionError):
-        raise VoiceAppError("The body is no JSON.", code="invalid_json") from None
+        raise Refusal("invalid_json", "The body is no JSON.") from None

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
+from voiceapp.errors import Refusal
 from voiceapp.types import JsonObject, Send
 
 
@@ -32,16 +33,14 @@ def can_refuse_by_http(scope: JsonObject) -> bool:
     return "websocket.http.response" in (scope.get("extensions") or {})
 
 
-async def refuse_upgrade(
-    scope: JsonObject, send: Send, status: int, body: JsonObject, *, close_code: int, reason: str
-) -> None:
+async def refuse_upgrade(scope: JsonObject, send: Send, refusal: Refusal, body: JsonObject) -> None:
     """Refuse a WebSocket with an HTTP status and a JSON body; by closing it where the server lacks that."""
     if not can_refuse_by_http(scope):
-        await send({"type": "websocket.close", "code": close_code, "reason": reason})
+        await send({"type": "websocket.close", "code": refusal.close_code, "reason": refusal.code})
         return
     data = json.dumps(body, ensure_ascii=False).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
-    if status == 401:
+    if refusal.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
+    await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": data})

@@ -11,7 +11,7 @@ from typing import Final
 
 from voiceapp.assistants.assistant import Thinking
 from voiceapp.config import EMBEDDED_MODEL, VoiceConfig
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import TextRequestError
 from voiceapp.text.brain.brain import Brain
 from voiceapp.text.brain.guide import ProductGuide
 from voiceapp.text.chat.local import LocalCompletions
@@ -114,7 +114,7 @@ class _NoChat:
 
     def _refuse(self) -> list[Delta]:
         told = "This assistant thinks by a chat service, and the settings name none."
-        raise TextEngineError(told, code="chat_not_configured")
+        raise TextRequestError(told, code="chat_not_configured")
 
     async def aclose(self) -> None:
         """Nothing is open."""

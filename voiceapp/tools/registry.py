@@ -161,6 +161,7 @@ class Registry:
         except ToolError:
             raise
         except Exception as error:
+            # The boundary of users' own code.
             logger.exception("the tool %s failed", name)
             raise ToolFailed(f"{name} failed ({type(error).__name__}).") from error
         return as_text(name, result)

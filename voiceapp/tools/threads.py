@@ -49,14 +49,13 @@ class ToolThreads:
         context = contextvars.copy_context()
 
         def work() -> None:
-            result, error = None, None
+            result: Any = None
+            error: Exception | None = None
             try:
                 result = context.run(function, **given)
-            except Exception as raised:
-                error = raised
             except BaseException as raised:
-                # What would end the process shall end the call.
-                error = RuntimeError(type(raised).__name__)
+                # Whoever called raises it; what would end the process shall end the call.
+                error = raised if isinstance(raised, Exception) else RuntimeError(type(raised).__name__)
             finally:
                 close_old_connections()
                 with self._guard:

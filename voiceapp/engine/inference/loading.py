@@ -106,15 +106,14 @@ models: Final = Part[ModelLoader]("loader of the engine's models")
 
 def _load_into(future: Future[Models], load: Callable[[], Models]) -> None:
     try:
-        loaded = load()
+        future.set_result(load())
     except ModelError as error:
         logger.error("The voice models cannot be used: %s", error)
         future.set_exception(error)
-    except Exception as error:
+    except BaseException as error:
+        # Nobody else would hear of it: whoever waits for the models raises it.
         logger.exception("The voice models cannot be loaded")
         future.set_exception(ModelError(f"The voice models cannot be loaded ({type(error).__name__})."))
-    else:
-        future.set_result(loaded)
 
 
 def load_models() -> Models:

@@ -15,6 +15,7 @@ from voiceapp.engine.server import credentials
 from voiceapp.engine.server.connection import Connection
 from voiceapp.engine.server.faults import FaultScript, FaultScriptError
 from voiceapp.engine.session.config import Kind
+from voiceapp.errors import Refusal
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.serving.consumer import SocketConsumer
 from voiceapp.serving.scope import can_refuse_by_http, headers_of, query_of, refuse_upgrade
@@ -28,14 +29,6 @@ GA_PATH: Final = "/openai/v1/realtime"
 PREVIEW_PATH: Final = "/openai/realtime"
 _REFUSED: Final = 4001
 _RECOGNISER: Final = "moonshine-tiny-en"
-
-
-class _Refusal(Exception):
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +55,14 @@ class RealtimeConsumer(SocketConsumer):
         headers, query = headers_of(self.scope), query_of(self.scope)
         # Only what a log line can hold: the id comes from outside.
         request_id = headers.get("x-ms-client-request-id", "")[:64]
+        given = credentials.offered(headers, query, self.scope.get("subprotocols", ()))
         try:
-            request = _read_request(self.scope["path"], query, await _admit(headers, query, self.scope))
+            request = _read_request(self.scope["path"], query, await credentials.admit(given))
             faults = _read_faults(query)
-        except _Refusal as refusal:
+        except Refusal as refusal:
             logger.info("Engine: refused with %d %s (request %r)", refusal.status, refusal.code, request_id)
             body = {"error": {"code": refusal.code, "message": refusal.message}}
-            await refuse_upgrade(
-                self.scope, self.send, refusal.status, body, close_code=_REFUSED, reason=refusal.code
-            )
+            await refuse_upgrade(self.scope, self.send, refusal, body)
             raise StopConsumer from None
         models().start()
         logger.info(
@@ -105,15 +97,6 @@ class RealtimeConsumer(SocketConsumer):
             self._connection.close()
 
 
-async def _admit(
-    headers: dict[str, str], query: dict[str, str], scope: dict[str, Any]
-) -> dict[str, Any] | None:
-    try:
-        return await credentials.admit(credentials.offered(headers, query, scope.get("subprotocols", ())))
-    except credentials.AccessDenied as denied:
-        raise _Refusal(401, denied.code, str(denied)) from None
-
-
 def _read_request(path: str, query: dict[str, str], preset: dict[str, Any] | None) -> _Request:
     if preset is not None:
         # Whoever made the secret has decided what it is for.
@@ -121,13 +104,13 @@ def _read_request(path: str, query: dict[str, str], preset: dict[str, Any] | Non
         query["intent"] = preset["type"]
     intent = query.get("intent", "conversation")
     if intent not in ("conversation", "realtime", "transcription"):
-        raise _Refusal(400, "invalid_intent", "The intent is either conversation or transcription.")
+        raise _refusal(400, "invalid_intent", "The intent is either conversation or transcription.")
     thinker = _thinker(query if preset is None else {})
     kind: Kind = "transcription" if intent == "transcription" else "realtime"
     if path.rstrip("/") == GA_PATH:
         return _Request(Dialect.GA, _model(query, "model", kind), kind, preset, thinker)
     if path.rstrip("/") != PREVIEW_PATH or not query.get("api-version"):
-        raise _Refusal(
+        raise _refusal(
             404, "not_found", "Use /openai/v1/realtime?model= or /openai/realtime?api-version=&deployment=."
         )
     contract = query.get("dialect") == Dialect.CONTRACT.value
@@ -142,7 +125,7 @@ def _thinker(query: dict[str, str]) -> providers.Thinker:
         user_id = int(query.get("user") or 0)
     except ValueError:
         kinds = ", ".join(filter(None, (kind.value for kind in Thinking)))
-        raise _Refusal(400, "invalid_thinking", f"thinking is one of {kinds}, and user a number.") from None
+        raise _refusal(400, "invalid_thinking", f"thinking is one of {kinds}, and user a number.") from None
     return providers.Thinker(kind, user_id, query.get("thread", "")[:64])
 
 
@@ -151,13 +134,13 @@ def _read_faults(query: dict[str, str]) -> FaultScript:
     if allowed in ("", "0"):
         if text:
             message = "Faults can be ordered only with VOICEAPP_ENGINE_FAULTS=1."
-            raise _Refusal(400, "faults_disabled", message)
+            raise _refusal(400, "faults_disabled", message)
     elif allowed != "1":
         text = text or allowed
     try:
         return FaultScript.parse(text)
     except FaultScriptError as error:
-        raise _Refusal(400, "invalid_faults", str(error)) from None
+        raise _refusal(400, "invalid_faults", str(error)) from None
 
 
 def _model(query: dict[str, str], parameter: str, kind: Kind) -> str:
@@ -165,4 +148,8 @@ def _model(query: dict[str, str], parameter: str, kind: Kind) -> str:
         return name
     if kind == "transcription":
         return _RECOGNISER
-    raise _Refusal(400, f"missing_{parameter}", f"Name the {parameter}: &{parameter}=NAME.")
+    raise _refusal(400, f"missing_{parameter}", f"Name the {parameter}: &{parameter}=NAME.")
+
+
+def _refusal(status: int, code: str, message: str) -> Refusal:
+    return Refusal(code, message, status=status, close_code=_REFUSED)

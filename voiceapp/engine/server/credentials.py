@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from voiceapp.config import voice_config
 from voiceapp.engine.server.client_secrets import PREFIX, ClientSecrets
+from voiceapp.errors import Refusal
 from voiceapp.serving.scope import bearer_token
 
 # Browsers cannot set headers; the SDKs for them put the key among the subprotocols.
@@ -19,12 +20,10 @@ ADVICE: Final = (
 )
 
 
-class AccessDenied(Exception):
-    """Nobody may come in with this; ``code`` is the service's."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(ADVICE)
-        self.code = code
+def refusal(given: Iterable[str]) -> Refusal:
+    """Return what is answered to whoever gave this; the codes are the service's."""
+    code = "invalid_api_key" if any(given) else "missing_api_key"
+    return Refusal(code, ADVICE, status=401, close_code=4001)
 
 
 def offered(
@@ -44,7 +43,7 @@ def holds_key(given: Iterable[str]) -> bool:
 
 
 async def admit(given: list[str]) -> dict[str, Any] | None:
-    """Return the session that a secret brings, ``None`` for the key; raise ``AccessDenied`` for neither."""
+    """Return the session that a secret brings, ``None`` for the key; raise ``Refusal`` for neither."""
     if holds_key(given):
         return None
     kept = ClientSecrets(voice_config().data_dir)
@@ -53,4 +52,4 @@ async def admit(given: list[str]) -> dict[str, Any] | None:
             session = await asyncio.to_thread(kept.find, value, time.time())
             if session is not None:
                 return session
-    raise AccessDenied("invalid_api_key" if given else "missing_api_key")
+    raise refusal(given)

@@ -61,6 +61,7 @@ class ReplyWork:
             assert isinstance(error, VoiceAppError)
             self._end = Failed(error.code, error.message)
         except* Exception:
+            # The boundary of a reply's tasks: what goes wrong is told as the response's end.
             logger.exception("A reply failed")
             self._end = Failed("server_error", "The reply could not be made.")
         await self._facts.put(None)

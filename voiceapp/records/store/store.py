@@ -17,7 +17,7 @@ from voiceapp.assistants.assistant import AssistantConfig, Thinking
 from voiceapp.config import UpstreamKind, voice_config
 from voiceapp.conversation.records import ItemRecord, Record, ResponseRecord, ToolCallRecord
 from voiceapp.datafolder.processes import of_this_process
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal
 from voiceapp.records.display import TITLE_LENGTH
 from voiceapp.records.models import (
     Assistant,
@@ -138,7 +138,7 @@ def _assistant(slug: str | None, before: Session | None) -> Assistant:
         same = offered.filter(id=before.assistant_id).first() if before and before.assistant_id else None
         found = same or offered.first()
     if found is None:
-        raise VoiceAppError("There is no such assistant.", code="assistant_unknown")
+        raise Refusal("assistant_unknown", "There is no such assistant.", close_code=4004)
     return found
 
 
@@ -146,7 +146,7 @@ def _with_voice(config: AssistantConfig, voice: str | None) -> AssistantConfig:
     if voice is None or voice == config.voice:
         return config
     if voice not in config.offered_voices:
-        raise VoiceAppError("This assistant does not offer that voice.", code="voice_unknown")
+        raise Refusal("voice_unknown", "This assistant does not offer that voice.")
     return msgspec.structs.replace(config, voice=voice)
 
 

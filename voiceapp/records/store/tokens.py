@@ -17,7 +17,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from voiceapp.config import voice_config
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal, VoiceAppError
 from voiceapp.records.models import ApiToken, TokenUsage
 from voiceapp.records.store.entries import MAX_USED
 from voiceapp.records.threads import with_database
@@ -27,6 +27,8 @@ from voiceapp.types import Part
 PREFIX: Final = "va_"
 ADVICE: Final = "Give an API token: Authorization: Bearer va_…"
 """What is told whoever comes without one that counts."""
+NOT_AUTHORIZED: Final = 4001
+"""Close code of a socket that brings none."""
 FRESH_S: Final = 5.0
 """How long what the database said of a token holds: a token that is switched off lives on for as long."""
 MAX_KNOWN: Final = 10_000
@@ -77,13 +79,16 @@ class TokenHolder:
             self.running -= 1
 
 
-class QuotaExceeded(VoiceAppError):
+def refusal() -> Refusal:
+    """Return what is answered to whoever brings no token that counts."""
+    return Refusal("not_authorized", ADVICE, status=401, close_code=NOT_AUTHORIZED)
+
+
+class QuotaExceeded(Refusal):
     """A token has used what it may; ``retry_after_s`` says when to come again."""
 
-    default_code = "quota_exceeded"
-
     def __init__(self, message: str, code: str, retry_after_s: float) -> None:
-        super().__init__(message, code=code)
+        super().__init__(code, message, status=429)
         self.retry_after_s = retry_after_s
 
 

@@ -13,11 +13,11 @@ from django.http.request import validate_host
 
 from voiceapp.config import VoiceConfig, voice_config
 from voiceapp.conversation.actions import SendBrowser
-from voiceapp.errors import AudioFormatError, DecodeError, VoiceAppError
+from voiceapp.errors import AudioFormatError, DecodeError, Refusal, VoiceAppError
 from voiceapp.protocol import codec, page
 from voiceapp.protocol.page import CloseCode, Notice, Ping, PlaybackReport, Pong, SessionEnd
 from voiceapp.relay.browser.login import Login, login_of
-from voiceapp.relay.browser.start import Refused, Visitor, begin, read_start
+from voiceapp.relay.browser.start import Visitor, begin, read_start
 from voiceapp.relay.process.sessions import DRAIN_S
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.live import LiveSession
@@ -74,13 +74,14 @@ class VoiceConsumer(SocketConsumer):
         await self.send({"type": "websocket.accept"})
         login = login_of(self.scope)
         if login is None:
-            raise Refused(CloseCode.NOT_SIGNED_IN, "not_signed_in", CloseCode.NOT_SIGNED_IN.words)
+            words = CloseCode.NOT_SIGNED_IN.words
+            raise Refusal("not_signed_in", words, close_code=CloseCode.NOT_SIGNED_IN)
         self._login = login
         self._first_message = self.start(self._await_first_message())
 
     async def _await_first_message(self) -> None:
         await asyncio.sleep(FIRST_MESSAGE_S)
-        raise Refused(CloseCode.BAD_START, "no_start", "The page did not start a session.")
+        raise Refusal("no_start", "The page did not start a session.", close_code=CloseCode.BAD_START)
 
     async def _begin(self, first: str) -> None:
         """Begin or find the session that the first message asks for, and attach to it."""
@@ -103,7 +104,7 @@ class VoiceConsumer(SocketConsumer):
 
     async def failed(self, error: BaseException) -> None:
         """Tell a page that is refused why; any other fault is the server's to report."""
-        if not isinstance(error, Refused):
+        if not isinstance(error, Refusal):
             raise error
         notice = Notice(code=error.code, message=error.message, level="error")
         with suppress(StopConsumer):

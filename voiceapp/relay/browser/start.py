@@ -9,7 +9,7 @@ from uuid import UUID
 from voiceapp.assistants.assistant import AssistantConfig, Thinking
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import VoiceConfig
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal, VoiceAppError
 from voiceapp.protocol import page
 from voiceapp.protocol.page import CloseCode, Resume, SessionResumed, SessionStart, WantedFormats
 from voiceapp.records.store import store, takeover
@@ -24,21 +24,6 @@ from voiceapp.relay.session.plan import SessionPlan
 from voiceapp.relay.session.timers import MovingTimer
 from voiceapp.relay.upstream import target as targets
 
-_CLOSES = {
-    "assistant_unknown": CloseCode.NOT_FOUND,
-    "session_not_found": CloseCode.NOT_FOUND,
-    "too_many_sessions": CloseCode.TOO_MANY,
-    "server_stopping": CloseCode.STOPPING,
-}
-
-
-class Refused(Exception):
-    """No session for this page: the socket's close code, and a notice's code and words."""
-
-    def __init__(self, close_code: CloseCode, code: str, message: str) -> None:
-        super().__init__(message)
-        self.close_code, self.code, self.message = close_code, code, message
-
 
 @dataclass(frozen=True)
 class Visitor:
@@ -51,24 +36,27 @@ class Visitor:
 
 
 def read_start(text: str) -> SessionStart:
-    """Return the first message; raises ``Refused`` where it is none."""
+    """Return the first message; raises ``Refusal`` where it is none."""
     start = page.read_start(text)
     if start is None:
-        raise Refused(CloseCode.BAD_START, "bad_start", "The first message must be a valid session.start.")
+        message = "The first message must be a valid session.start."
+        raise Refusal("bad_start", message, close_code=CloseCode.BAD_START)
     return start
 
 
 async def begin(start: SessionStart, visitor: Visitor) -> tuple[LiveSession, SessionResumed | None]:
     """Return the page's session, attached, and what the page is told before everything else.
 
-    Raises ``Refused``.
+    Raises ``Refusal``.
     """
     try:
         if start.resume is not None:
             return await _come_back(start.resume, start, visitor)
         return await _new(start, visitor), None
+    except Refusal:
+        raise
     except VoiceAppError as error:
-        raise Refused(_CLOSES.get(error.code, CloseCode.BAD_START), error.code, error.message) from error
+        raise Refusal(error.code, error.message, close_code=error.close_code) from error
 
 
 async def _come_back(
@@ -96,7 +84,7 @@ async def _take_over(
     formats = _formats(start.audio)
     owner, gone = await takeover.owner_of(resume.session_id, user_id)
     if not gone and (owner == takeover.own_name() or not handover().available()):
-        raise VoiceAppError("This conversation has ended.", code="session_not_found")
+        raise Refusal("session_not_found", "This conversation has ended.", close_code=CloseCode.NOT_FOUND)
     # Held before the other process lets go of it, so that it is not lost for want of room here.
     with sessions().room(user_id, visitor.config):
         target = targets.choose(visitor.config, visitor.own_address)

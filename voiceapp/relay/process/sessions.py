@@ -12,10 +12,11 @@ from weakref import WeakValueDictionary
 
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session as LoginSession
+from django.db import Error as DatabaseTrouble
 from django.utils import timezone
 
 from voiceapp.config import VoiceConfig
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal
 from voiceapp.records.store import takeover
 from voiceapp.records.threads import with_database
 from voiceapp.relay.session.ending import EndReason
@@ -30,6 +31,8 @@ DRAIN_S = 20.0
 
 FAREWELL_S = 5.0
 """How long a drain waits for pages to read how their session ended."""
+
+TOO_MANY, STOPPING = 4009, 4015
 
 WATCH_S = 1.0
 """How often it is checked that those who talk are still signed in (a logout ends a call within 2 s), and that
@@ -60,19 +63,22 @@ class Sessions:
     def room(self, user_id: int, config: VoiceConfig) -> Iterator[None]:
         """Hold a place for a session that is being opened, and then begins within.
 
-        Raises ``VoiceAppError`` (``too_many_sessions``, ``server_stopping``) where none may begin.
+        Raises ``Refusal`` (``too_many_sessions``, ``server_stopping``) where none may begin.
         """
         if self.draining:
-            raise VoiceAppError("The server is being restarted. Try again soon.", code="server_stopping")
-        if len(self._sessions) + len(self._opening) >= config.max_sessions:
-            raise VoiceAppError(
-                "Too many people talk at the moment. Try again soon.", code="too_many_sessions"
+            raise Refusal(
+                "server_stopping",
+                "The server is being restarted. Try again soon.",
+                status=503,
+                close_code=STOPPING,
             )
+        if len(self._sessions) + len(self._opening) >= config.max_sessions:
+            sentence = "Too many people talk at the moment. Try again soon."
+            raise Refusal("too_many_sessions", sentence, close_code=TOO_MANY)
         users = [*self._opening, *(session.user_id for session in self._sessions.values())]
         if users.count(user_id) >= config.max_sessions_per_user:
-            raise VoiceAppError(
-                "You have too many conversations open. Close another page first.", code="too_many_sessions"
-            )
+            sentence = "You have too many conversations open. Close another page first."
+            raise Refusal("too_many_sessions", sentence, close_code=TOO_MANY)
         self._opening.append(user_id)
         try:
             yield
@@ -164,7 +170,7 @@ class Sessions:
                     {(session.user_id, key) for session, key in logins.items()},
                     {session.id for session in logins if session.ending is None},
                 )
-            except Exception:
+            except DatabaseTrouble:
                 # A database that is away for a moment signs nobody out.
                 logger.exception("sign-ins could not be checked")
                 continue

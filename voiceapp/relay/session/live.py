@@ -107,6 +107,7 @@ class LiveSession:
         except* Ended:
             pass
         except* Exception as errors:
+            # The boundary of a session's tasks: whatever fails, it ends in order.
             logger.error("session %s failed", self.id, exc_info=errors)
             self.end(EndReason.FAULT)
         finally:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Final
 
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import ModelHostAmbiguous, TextEngineUnavailable, TextRequestError
 from voiceapp.text.model_host import responses_api
 from voiceapp.text.model_host.link import HostLink
 from voiceapp.text.model_host.messages import StreamMetadata
@@ -31,7 +31,7 @@ class ModelHosts:
         hosts = self._hosts.setdefault(user_id, set())
         if len(hosts) >= MAX_HOSTS_PER_USER:
             sentence = f"A user may connect {MAX_HOSTS_PER_USER} model hosts at most."
-            raise TextEngineError(sentence, code="too_many_model_hosts")
+            raise TextRequestError(sentence, code="too_many_model_hosts")
         hosts.add(link)
 
     def disconnect(self, user_id: int, link: HostLink) -> None:
@@ -54,10 +54,10 @@ class ModelHosts:
         chosen = [host for host in serving if host.thread_id] or serving
         if not chosen:
             sentence = "No model host is connected. Start one: manage.py model-host --endpoint URL"
-            raise TextEngineError(sentence, code="model_host_absent")
+            raise TextEngineUnavailable(sentence, code="model_host_absent")
         if len(chosen) > 1:
             sentence = "More than one model host is connected for this conversation. Stop all but one."
-            raise TextEngineError(sentence, code="model_host_ambiguous")
+            raise ModelHostAmbiguous(sentence, code="model_host_ambiguous")
         return chosen[0]
 
 
