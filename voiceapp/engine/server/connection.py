@@ -156,7 +156,7 @@ class Connection:
 
     # -- out --------------------------------------------------------------------------------------------
 
-    def _perform(self, actions: list[Action]) -> None:
+    def _perform(self, actions: list[Action]) -> None:  # noqa: C901 - a table
         for action in actions:
             match action:
                 case Send(event=event):

@@ -7,15 +7,15 @@ import logging
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-import msgspec
 from channels.exceptions import StopConsumer
 from django.conf import settings
 from django.http.request import validate_host
 
 from voiceapp.config import VoiceConfig, voice_config
-from voiceapp.conversation.actions import SendBrowser, to_browser
+from voiceapp.conversation.actions import SendBrowser
 from voiceapp.errors import AudioFormatError, DecodeError, Refusal, VoiceAppError
-from voiceapp.protocol import codec
+from voiceapp.protocol import codec, page
+from voiceapp.protocol.page import CloseCode, Notice, Ping, PlaybackReport, Pong, SessionEnd
 from voiceapp.relay.browser.login import Login, login_of
 from voiceapp.relay.browser.start import Visitor, begin, read_start
 from voiceapp.relay.process.sessions import DRAIN_S
@@ -31,17 +31,6 @@ MAX_TEXT_CHARS = 1024 * 1024
 FIRST_MESSAGE_S = 10.0
 CLOSE_S = 5.0
 """How long a page may take to read the last messages of a session."""
-
-SIGNED_OUT = 4001
-
-
-class _Report(msgspec.Struct, kw_only=True):
-    """``playback.report``."""
-
-    item_id: str
-    played_ms: float
-    final: bool = False
-    seq: int = 0
 
 
 def origin_allowed(scope: Scope) -> bool:
@@ -80,18 +69,19 @@ class VoiceConsumer(SocketConsumer):
     async def websocket_connect(self, message: JsonObject) -> None:
         """Accept the socket of a page of this site, and tell a stranger to sign in."""
         if not origin_allowed(self.scope):
-            await self.send({"type": "websocket.close", "code": 4003})
+            await self.send({"type": "websocket.close", "code": CloseCode.FOREIGN_ORIGIN})
             raise StopConsumer
         await self.send({"type": "websocket.accept"})
         login = login_of(self.scope)
         if login is None:
-            raise Refusal("not_signed_in", "Sign in first.", close_code=SIGNED_OUT)
+            signed_out = CloseCode.NOT_SIGNED_IN
+            raise Refusal("not_signed_in", signed_out.words, close_code=signed_out)
         self._login = login
         self._first_message = self.start(self._await_first_message())
 
     async def _await_first_message(self) -> None:
         await asyncio.sleep(FIRST_MESSAGE_S)
-        raise Refusal("no_start", "The page did not start a session.")
+        raise Refusal("no_start", "The page did not start a session.", close_code=CloseCode.BAD_START)
 
     async def _begin(self, first: str) -> None:
         """Begin or find the session that the first message asks for, and attach to it."""
@@ -101,7 +91,7 @@ class VoiceConsumer(SocketConsumer):
         self._session, answer = await begin(read_start(first), visitor)
         if answer is not None:
             # Before everything that follows, and without a number of its own.
-            await self.send({"type": "websocket.send", "text": answer.text})
+            await self.send({"type": "websocket.send", "text": page.write(answer)})
         self._sender = self.start(self._deliver(self._session))
         if self._released is not None:
             self.release(*self._released)
@@ -116,9 +106,9 @@ class VoiceConsumer(SocketConsumer):
         """Tell a page that is refused why; any other fault is the server's to report."""
         if not isinstance(error, Refusal):
             raise error
-        notice = {"type": "notice", "code": error.code, "message": error.message, "level": "error"}
+        notice = Notice(code=error.code, message=error.message, level="error")
         with suppress(StopConsumer):
-            await self.send({"type": "websocket.send", "text": to_browser(notice).text})
+            await self.send({"type": "websocket.send", "text": page.write(notice)})
             await self.send({"type": "websocket.close", "code": error.close_code, "reason": error.code})
 
     async def websocket_disconnect(self, message: JsonObject) -> None:
@@ -194,32 +184,22 @@ class VoiceConsumer(SocketConsumer):
                 raise DecodeError(
                     f"A message may have {MAX_TEXT_CHARS} characters at most.", code="message_too_large"
                 )
-            fields = codec.decode_fields(text)
-            match fields["type"]:
-                case "playback.report":
-                    report = msgspec.convert(fields, _Report)
-                    session.outbox.acknowledge(report.seq)
-                    session.playback_report(report.item_id, report.played_ms, final=report.final)
-                case "ping":
-                    session.outbox.acknowledge(_sequence(fields))
-                    session.tell(to_browser({"type": "pong"}))
-                case "session.end":
+            message = page.read(codec.decode_fields(text))
+            match message:
+                case PlaybackReport():
+                    session.outbox.acknowledge(message.seq)
+                    session.playback_report(message.item_id, message.played_ms, final=message.final)
+                case Ping():
+                    session.outbox.acknowledge(message.seq)
+                    session.tell(SendBrowser(Pong()))
+                case SessionEnd():
                     session.end(EndReason.HUNG_UP)
                 case _:
-                    session.client_event(codec.client_event(fields))
+                    session.client_event(message)
         except DecodeError as error:
             session.tell(_error(error))
-        except msgspec.ValidationError as error:
-            session.tell(_error(DecodeError(str(error), code="invalid_type")))
-
-
-def _sequence(fields: JsonObject) -> int:
-    seq = fields.get("seq", 0)
-    if not isinstance(seq, int):
-        raise DecodeError("Invalid type for 'seq': expected an integer.", code="invalid_type", param="seq")
-    return seq
 
 
 def _error(error: VoiceAppError) -> SendBrowser:
     event = codec.error_event("", code=error.code, message=error.message, param=getattr(error, "param", None))
-    return SendBrowser(codec.encode(event).decode())
+    return SendBrowser(event)

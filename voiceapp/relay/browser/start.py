@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
-import msgspec
-
 from voiceapp.assistants.assistant import AssistantConfig, Thinking
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import VoiceConfig
-from voiceapp.conversation.actions import SendBrowser, to_browser
 from voiceapp.errors import Refusal, VoiceAppError
+from voiceapp.protocol import page
+from voiceapp.protocol.page import CloseCode, Resume, SessionResumed, SessionStart, WantedFormats
 from voiceapp.records.store import store, takeover
 from voiceapp.relay.browser.login import Login
 from voiceapp.relay.process.handover import handover
@@ -24,31 +23,6 @@ from voiceapp.relay.session.live import LiveSession
 from voiceapp.relay.session.plan import SessionPlan
 from voiceapp.relay.session.timers import MovingTimer
 from voiceapp.relay.upstream import target as targets
-from voiceapp.types import JsonObject
-
-NOT_FOUND = 4004
-
-
-class Start(msgspec.Struct, kw_only=True):
-    """The page's first message, ``session.start``."""
-
-    type: str
-    assistant: str | None = None
-    voice: str | None = None
-    continues: UUID | None = msgspec.field(default=None, name="continue")
-    resume: _Resume | None = None
-    audio: _Audio | None = None
-
-
-class _Resume(msgspec.Struct):
-    session_id: UUID
-    seq: int
-    frames: int = 0
-
-
-class _Audio(msgspec.Struct):
-    input: str | JsonObject | None = None
-    output: str | JsonObject | None = None
 
 
 @dataclass(frozen=True)
@@ -61,18 +35,16 @@ class Visitor:
     own_address: tuple[str, int] | None
 
 
-def read_start(text: str) -> Start:
+def read_start(text: str) -> SessionStart:
     """Return the first message; raises ``Refusal`` where it is none."""
-    try:
-        start = msgspec.json.decode(text, type=Start)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        start = None
-    if start is None or start.type != "session.start":
-        raise Refusal("bad_start", "The first message must be a valid session.start.")
+    start = page.read_start(text)
+    if start is None:
+        sentence = "The first message must be a valid session.start."
+        raise Refusal("bad_start", sentence, close_code=CloseCode.BAD_START)
     return start
 
 
-async def begin(start: Start, visitor: Visitor) -> tuple[LiveSession, SendBrowser | None]:
+async def begin(start: SessionStart, visitor: Visitor) -> tuple[LiveSession, SessionResumed | None]:
     """Return the page's session, attached, and what the page is told before everything else.
 
     Raises ``Refusal``.
@@ -88,8 +60,8 @@ async def begin(start: Start, visitor: Visitor) -> tuple[LiveSession, SendBrowse
 
 
 async def _come_back(
-    resume: _Resume, start: Start, visitor: Visitor
-) -> tuple[LiveSession, SendBrowser | None]:
+    resume: Resume, start: SessionStart, visitor: Visitor
+) -> tuple[LiveSession, SessionResumed]:
     session_id, user_id = resume.session_id, visitor.login.user_id
     # A page whose line breaks while it comes back comes again before the first time is through.
     async with sessions().coming_back(session_id, user_id):
@@ -98,21 +70,21 @@ async def _come_back(
             # This process hung, and another one went on with it meanwhile.
             found.end(EndReason.MOVED)
         if found is not None and found.ending is None:
-            return found, to_browser(found.resume(visitor.page, resume.seq))
+            return found, found.resume(visitor.page, resume.seq)
         # One that still ends here would end the one that goes on.
         await sessions().ended(session_id, user_id)
         return await _take_over(resume, start, visitor)
 
 
 async def _take_over(
-    resume: _Resume, start: Start, visitor: Visitor
-) -> tuple[LiveSession, SendBrowser | None]:
+    resume: Resume, start: SessionStart, visitor: Visitor
+) -> tuple[LiveSession, SessionResumed]:
     """Go on here with a session of another process: it lets go, or is gone, or does not answer."""
     user_id = visitor.login.user_id
     formats = _formats(start.audio)
     owner, gone = await takeover.owner_of(resume.session_id, user_id)
     if not gone and (owner == takeover.own_name() or not handover().available()):
-        raise Refusal("session_not_found", "This conversation has ended.", close_code=NOT_FOUND)
+        raise Refusal("session_not_found", "This conversation has ended.", close_code=CloseCode.NOT_FOUND)
     # Held before the other process lets go of it, so that it is not lost for want of room here.
     with sessions().room(user_id, visitor.config):
         target = targets.choose(visitor.config, visitor.own_address)
@@ -132,7 +104,7 @@ async def _take_over(
         session.capabilities.timers.adopt(released.timers if released else [])
         sessions().start(session, visitor.login.key)
     session.perform(list(earlier.history_messages(opened.earlier[-1:], same_session=True)))
-    return session, to_browser(resumed)
+    return session, resumed
 
 
 def _live(
@@ -171,7 +143,7 @@ def _target(
     return targets.thinking(config, own_address, assistant.thinking, user_id=user_id, thread_id=thread_id)
 
 
-async def _new(start: Start, visitor: Visitor) -> LiveSession:
+async def _new(start: SessionStart, visitor: Visitor) -> LiveSession:
     user_id, config = visitor.login.user_id, visitor.config
     formats = _formats(start.audio)
     timers: list[MovingTimer] = []
@@ -213,7 +185,7 @@ async def _let_go(session_id: UUID, user_id: int) -> list[MovingTimer]:
     return released.timers if released else []
 
 
-def _formats(audio: _Audio | None) -> tuple[AudioFormat | None, AudioFormat | None]:
+def _formats(audio: WantedFormats | None) -> tuple[AudioFormat | None, AudioFormat | None]:
     if audio is None:
         return None, None
     return (
