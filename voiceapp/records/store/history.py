@@ -8,6 +8,7 @@ from uuid import UUID
 from voiceapp.conversation.history import HISTORY_CHARS
 from voiceapp.conversation.records import ItemRecord
 from voiceapp.errors import Refusal
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.models import Item, Session
 from voiceapp.records.store.entries import Passage, in_order
 
@@ -22,7 +23,7 @@ def own_session(session_id: UUID, user_id: int) -> Session:
     """
     found = Session.objects.filter(id=session_id, user_id=user_id).first()
     if found is None:
-        raise Refusal("session_not_found", "There is no such session.", close_code=4004)
+        raise Refusal("session_not_found", "There is no such session.", close_code=CloseCode.NOT_FOUND)
     return found
 
 

@@ -18,6 +18,7 @@ from voiceapp.config import UpstreamKind, voice_config
 from voiceapp.conversation.records import ItemRecord, Record, ResponseRecord, ToolCallRecord
 from voiceapp.datafolder.processes import of_this_process
 from voiceapp.errors import Refusal
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.display import TITLE_LENGTH
 from voiceapp.records.models import (
     Assistant,
@@ -138,7 +139,7 @@ def _assistant(slug: str | None, before: Session | None) -> Assistant:
         same = offered.filter(id=before.assistant_id).first() if before and before.assistant_id else None
         found = same or offered.first()
     if found is None:
-        raise Refusal("assistant_unknown", "There is no such assistant.", close_code=4004)
+        raise Refusal("assistant_unknown", "There is no such assistant.", close_code=CloseCode.NOT_FOUND)
     return found
 
 

@@ -20,6 +20,7 @@ from voiceapp.assistants.assistant import Thinking
 from voiceapp.config import UpstreamKind, voice_config
 from voiceapp.datafolder.processes import of_this_process
 from voiceapp.errors import Refusal, VoiceAppError
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.models import Session
 from voiceapp.records.store import history
 from voiceapp.records.store.entries import OpenedSession
@@ -125,4 +126,4 @@ def lost(session_ids: Iterable[UUID]) -> set[UUID]:
 
 
 def _not_found() -> VoiceAppError:
-    return Refusal("session_not_found", "This conversation has ended.", close_code=4004)
+    return Refusal("session_not_found", "This conversation has ended.", close_code=CloseCode.NOT_FOUND)

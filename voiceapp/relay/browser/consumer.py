@@ -74,8 +74,8 @@ class VoiceConsumer(SocketConsumer):
         await self.send({"type": "websocket.accept"})
         login = login_of(self.scope)
         if login is None:
-            words = CloseCode.NOT_SIGNED_IN.words
-            raise Refusal("not_signed_in", words, close_code=CloseCode.NOT_SIGNED_IN)
+            signed_out = CloseCode.NOT_SIGNED_IN
+            raise Refusal("not_signed_in", signed_out.words, close_code=signed_out)
         self._login = login
         self._first_message = self.start(self._await_first_message())
 

@@ -39,8 +39,8 @@ def read_start(text: str) -> SessionStart:
     """Return the first message; raises ``Refusal`` where it is none."""
     start = page.read_start(text)
     if start is None:
-        message = "The first message must be a valid session.start."
-        raise Refusal("bad_start", message, close_code=CloseCode.BAD_START)
+        sentence = "The first message must be a valid session.start."
+        raise Refusal("bad_start", sentence, close_code=CloseCode.BAD_START)
     return start
 
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import Refusal
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.store import takeover
 from voiceapp.records.threads import with_database
 from voiceapp.relay.session.ending import EndReason
@@ -31,8 +32,6 @@ DRAIN_S = 20.0
 
 FAREWELL_S = 5.0
 """How long a drain waits for pages to read how their session ended."""
-
-TOO_MANY, STOPPING = 4009, 4015
 
 WATCH_S = 1.0
 """How often it is checked that those who talk are still signed in (a logout ends a call within 2 s), and that
@@ -70,15 +69,15 @@ class Sessions:
                 "server_stopping",
                 "The server is being restarted. Try again soon.",
                 status=503,
-                close_code=STOPPING,
+                close_code=CloseCode.STOPPING,
             )
         if len(self._sessions) + len(self._opening) >= config.max_sessions:
             sentence = "Too many people talk at the moment. Try again soon."
-            raise Refusal("too_many_sessions", sentence, close_code=TOO_MANY)
+            raise Refusal("too_many_sessions", sentence, close_code=CloseCode.TOO_MANY)
         users = [*self._opening, *(session.user_id for session in self._sessions.values())]
         if users.count(user_id) >= config.max_sessions_per_user:
             sentence = "You have too many conversations open. Close another page first."
-            raise Refusal("too_many_sessions", sentence, close_code=TOO_MANY)
+            raise Refusal("too_many_sessions", sentence, close_code=CloseCode.TOO_MANY)
         self._opening.append(user_id)
         try:
             yield
