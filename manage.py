@@ -68,8 +68,8 @@ def test(arguments: list[str]) -> None:
     """Become pytest; the whole suite runs on all cores, at most four of them."""
     os.chdir(ROOT)
     os.environ.pop("DJANGO_SETTINGS_MODULE", None)
-    # Tests start the app some forty times. Compiling its packages anew takes longer than all the rest of a start,
-    # so where no compiled files are wanted beside the sources they are kept in the data folder.
+    # Tests start the app some forty times. Compiling its packages anew takes longer than all the rest of a
+    # start, so where no compiled files are wanted beside the sources they are kept in the data folder.
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
         os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "var" / "pycache"))
     whole = not any(Path(argument.partition("::")[0]).exists() for argument in arguments)
