@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.clock import DrivenLoop
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
     from tests.page import Talk
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
+
+
+def pytest_asyncio_loop_factories() -> dict[str, type[DrivenLoop]]:
+    """Give every test a clock that it can put forward."""
+    return {"driven": DrivenLoop}
 
 
 @pytest.hookimpl(trylast=True)
