@@ -7,6 +7,7 @@ clock.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 _TURNS = 30
 """How often the loop turns before time goes on: enough for what is due to be sent, received and answered."""
@@ -38,6 +39,15 @@ class DrivenLoop(asyncio.SelectorEventLoop):
 
     async def _settle(self) -> None:
         for _ in range(_TURNS):
+            await asyncio.sleep(0)
+
+
+async def until_still(count: Callable[[], int]) -> None:
+    """Wait until what counts upwards counts no more, however often the loop turns."""
+    before = -1
+    while (now := count()) != before:
+        before = now
+        for _ in range(10 * _TURNS):
             await asyncio.sleep(0)
 
 

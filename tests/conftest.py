@@ -98,13 +98,14 @@ def talking(settings: Any, signed_in: dict[str, Any], tmp_path: Path) -> Talk:
 
 
 @pytest.fixture
-def toolbox(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def toolbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """Tools for one test: a gate that opens when told, and what each was called with."""
     from tests.gates import gated_tools
 
     tools, seen = gated_tools()
     monkeypatch.setattr("voiceapp.relay.live.registry", tools)
-    return seen
+    yield seen
+    seen["unblock"].set()
 
 
 @pytest.fixture
