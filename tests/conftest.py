@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.clock import DrivenLoop
+from tests.parts.clock import DrivenLoop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.test import Client
 
-    from tests.engine_server import EngineServer
-    from tests.http_service import ShopService
-    from tests.page import Talk
+    from tests.parts.engine_server import EngineServer
+    from tests.parts.http_service import ShopService
+    from tests.parts.page import Talk
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
 
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _the_database_is_emptied_quickly() -> Iterator[None]:
-    from tests.emptying import quick_emptying
+    from tests.parts.emptying import quick_emptying
 
     with quick_emptying():
         yield
@@ -52,7 +52,7 @@ def _threads_let_go_of_the_database(request: pytest.FixtureRequest) -> Iterator[
     from asgiref.sync import SyncToAsync
     from django.db import connections
 
-    from voiceapp.records import store
+    from voiceapp.records.store import store
 
     store.stop_writer()
     # The thread in which asyncio code reached the database keeps its connection otherwise.
@@ -81,8 +81,8 @@ def admin_client(transactional_db: None) -> Client:
 @pytest.fixture
 async def signed_in(transactional_db: None) -> AsyncIterator[dict[str, Any]]:
     """What a signed-in user's page sends with its socket; its sessions end with the test."""
-    from tests.page import scope_of
-    from voiceapp.relay.registry import registry
+    from tests.parts.page import scope_of
+    from voiceapp.relay.process.sessions import registry
 
     yield await scope_of("ada")
     await registry.drain()
@@ -92,7 +92,7 @@ async def signed_in(transactional_db: None) -> AsyncIterator[dict[str, Any]]:
 @pytest.fixture
 def talking(settings: Any, signed_in: dict[str, Any], tmp_path: Path) -> Talk:
     """A context manager: a page that talks with a scripted service."""
-    from tests.page import talk_with
+    from tests.parts.page import talk_with
 
     return talk_with(settings, signed_in, tmp_path)
 
@@ -100,10 +100,10 @@ def talking(settings: Any, signed_in: dict[str, Any], tmp_path: Path) -> Talk:
 @pytest.fixture
 def toolbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """Tools for one test: a gate that opens when told, and what each was called with."""
-    from tests.gates import gated_tools
+    from tests.parts.gates import gated_tools
 
     tools, seen = gated_tools()
-    monkeypatch.setattr("voiceapp.relay.live.registry", tools)
+    monkeypatch.setattr("voiceapp.relay.session.live.registry", tools)
     yield seen
     seen["unblock"].set()
 
@@ -121,7 +121,7 @@ async def handy(transactional_db: None) -> dict[str, str]:
 async def able(transactional_db: None) -> dict[str, str]:
     """Starts a session with an assistant who has all the tools that come along; there is one more, Grace."""
     from voiceapp.records.models import Assistant
-    from voiceapp.records.seeding import TOOLS
+    from voiceapp.records.setup.seeding import TOOLS
 
     await Assistant.objects.acreate(slug="able", name="Able", tools=list(TOOLS))
     await Assistant.objects.acreate(
@@ -133,8 +133,8 @@ async def able(transactional_db: None) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def engine() -> Iterator[EngineServer]:
     """The engine on a socket, its models loaded."""
-    from tests.engine_parts import loaded
-    from tests.engine_server import engine_server
+    from tests.parts.engine_parts import loaded
+    from tests.parts.engine_server import engine_server
 
     loaded()
     with engine_server() as running:
@@ -144,7 +144,7 @@ def engine() -> Iterator[EngineServer]:
 @pytest.fixture(scope="module")
 def product() -> Iterator[EngineServer]:
     """The whole product on a socket."""
-    from tests.engine_server import EngineServer
+    from tests.parts.engine_server import EngineServer
     from voiceapp.asgi import application
 
     with EngineServer(application) as running:
@@ -168,7 +168,7 @@ def site(server: str) -> str:
 @pytest.fixture
 def token(user: User) -> Iterator[str]:
     """An API token of the user's."""
-    from voiceapp.records.tokens import forget_known, make_token
+    from voiceapp.records.store.tokens import forget_known, make_token
 
     forget_known()
     yield make_token(user, "tests")[1]
@@ -189,7 +189,7 @@ async def gateway(site: str, token: str) -> AsyncIterator[httpx.AsyncClient]:
 @pytest.fixture
 async def shop() -> AsyncIterator[ShopService]:
     """A service that HTTP tools call."""
-    from tests.http_service import shop_service
+    from tests.parts.http_service import shop_service
 
     async with shop_service() as running:
         yield running

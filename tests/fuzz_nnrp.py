@@ -20,6 +20,8 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
+from voiceapp.types import JsonObject
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 
 import django
@@ -28,9 +30,9 @@ django.setup()
 
 import websockets  # noqa: E402
 
-from tests.nnrp_parts import TOKEN, Door, Object, Scripted, serving  # noqa: E402
+from tests.parts.nnrp_parts import TOKEN, Door, Scripted, serving  # noqa: E402
+from voiceapp.clients.nnrp import connect  # noqa: E402
 from voiceapp.nnrp import data_layouts, layouts, profile, wire  # noqa: E402
-from voiceapp.nnrp.client import connect  # noqa: E402
 from voiceapp.nnrp.consumer import NnrpApp  # noqa: E402
 from voiceapp.nnrp.wire import MessageType  # noqa: E402
 
@@ -49,7 +51,7 @@ class Kept(logging.Handler):
         self.lines.append(logging.Formatter().format(record))
 
 
-async def engine(asked: Object) -> AsyncGenerator[Object]:
+async def engine(asked: JsonObject) -> AsyncGenerator[JsonObject]:
     """Answer in three chunks, slowly enough to be cancelled."""
     for part in ("a", "b", "c"):
         choice = {"index": 0, "delta": {"content": part}, "finish_reason": "stop" if part == "c" else None}
@@ -61,7 +63,7 @@ def envelope(rng: random.Random) -> Any:
     """Return a request, more often right than wrong."""
     body: Any = {"model": "m", "messages": [{"role": "user", "content": "x"}], "stream": rng.random() < 0.7}
     wrong: list[Any] = [None, 7, "", [], {}, {"a": [{}]}, -1, True, 1e300]
-    fields: Object = {
+    fields: JsonObject = {
         "schema_version": "openai-compatible/1",
         "operation": "chat.completions.create",
         "body": body,
@@ -172,7 +174,7 @@ async def neighbour(url: str, goes_on: Callable[[], bool], seen: Counter[str]) -
         await session.close()
 
 
-async def fuzz(more: Callable[[Counter[str]], bool], seed: int, patience_s: float) -> Object:
+async def fuzz(more: Callable[[Counter[str]], bool], seed: int, patience_s: float) -> JsonObject:
     """Attack while ``more`` of what was seen so far is wanted.
 
     Returns what was ``seen``, and ``problems``, which should be empty. Raises ``TimeoutError`` where that

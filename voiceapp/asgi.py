@@ -13,11 +13,11 @@ django = get_asgi_application()
 from django.conf import settings  # noqa: E402 - Django must be set up before the app's modules load
 
 from voiceapp.config import UpstreamKind  # noqa: E402
-from voiceapp.engine import models  # noqa: E402
-from voiceapp.records import store  # noqa: E402
-from voiceapp.relay.handover import handover  # noqa: E402
-from voiceapp.relay.registry import registry  # noqa: E402
-from voiceapp.review import summaries  # noqa: E402, F401 - hears of sessions that are over
+from voiceapp.engine.inference import loading  # noqa: E402
+from voiceapp.records.store import store  # noqa: E402
+from voiceapp.relay.process.handover import handover  # noqa: E402
+from voiceapp.relay.process.sessions import registry  # noqa: E402
+from voiceapp.review import worker  # noqa: E402, F401 - hears of sessions that are over
 from voiceapp.routing import program, sockets  # noqa: E402
 
 
@@ -37,12 +37,12 @@ async def _lifespan(receive: Any, send: Any) -> None:
         message = await receive()
         if message["type"] == "lifespan.startup":
             if settings.VOICE.upstream_kind is UpstreamKind.EMBEDDED:
-                models.start()
+                loading.start()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             await registry.drain()
             await handover.aclose()
-            await models.aclose()
+            await loading.aclose()
             await store.writer().aclose()
             await send({"type": "lifespan.shutdown.complete"})
             return

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from voiceapp.engine.chat_http import MODELS, PATHS, chat_completions, list_models
-from voiceapp.engine.consumer import GA_PATH, PREVIEW_PATH, realtime_socket
-from voiceapp.gateway.host_socket import model_host_socket
-from voiceapp.gateway.http import GENERATE, STREAM, generate
+from voiceapp.engine.server.consumer import GA_PATH, PREVIEW_PATH, realtime_socket
+from voiceapp.gateway.chat import MODELS, PATHS, chat_completions, list_models
+from voiceapp.gateway.generate import GENERATE, STREAM, generate
+from voiceapp.gateway.host_consumer import model_host_socket
 from voiceapp.nnrp.consumer import PATH as NNRP_PATH
 from voiceapp.nnrp.consumer import nnrp_socket
 from voiceapp.nnrp.events_http import PATH as EVENTS_PATH
 from voiceapp.nnrp.events_http import events
-from voiceapp.relay.consumer import voice_socket
+from voiceapp.relay.browser.consumer import voice_socket
 
 App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from voiceapp.config import Problem, VoiceConfig
+from voiceapp.datafolder.keys import kept_key
 from voiceapp.errors import ConfigurationError
-from voiceapp.keys import kept_key
-from voiceapp.records.database import database
+from voiceapp.records.setup.database import database
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 

@@ -9,14 +9,15 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import path
 from django.views.generic import RedirectView
 
-from voiceapp.engine import models, secret_views
+from voiceapp.engine.inference import loading
+from voiceapp.engine.server import client_secret_views
 from voiceapp.review.views import evaluate
-from voiceapp.web import audio, views
+from voiceapp.web import recordings, views
 
 
 async def health(request: HttpRequest) -> JsonResponse:
     """Tell a load balancer that the process answers, and how far the embedded engine is."""
-    return JsonResponse({"status": "ok", "engine": models.state().status})
+    return JsonResponse({"status": "ok", "engine": loading.state().status})
 
 
 urlpatterns = [
@@ -26,15 +27,15 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("sessions/", views.sessions, name="sessions"),
     path("sessions/<uuid:session_id>/", views.session, name="session"),
-    path("sessions/<uuid:session_id>/recording.flac", audio.recording, name="recording"),
+    path("sessions/<uuid:session_id>/recording.flac", recordings.recording, name="recording"),
     # The admin's pages name no icon, and browsers then ask for this one.
     path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}voiceapp/mark.svg")),
     path("healthz", health, name="health"),
-    path("openai/v1/realtime/client_secrets", secret_views.client_secrets, name="client-secrets"),
-    path("openai/realtime/sessions", secret_views.preview_session, {"kind": "session"}),
+    path("openai/v1/realtime/client_secrets", client_secret_views.client_secrets, name="client-secrets"),
+    path("openai/realtime/sessions", client_secret_views.preview_session, {"kind": "session"}),
     path(
         "openai/realtime/transcription_sessions",
-        secret_views.preview_session,
+        client_secret_views.preview_session,
         {"kind": "transcription_session"},
     ),
     path("admin/records/session/<uuid:session_id>/evaluate/", evaluate, name="evaluate-session"),

@@ -11,7 +11,7 @@ const config = JSON.parse(find('page-config', HTMLScriptElement).textContent ?? 
 const view = new View({
   onAcceptOffer: () => acceptOffer(),
   onDeclineOffer: () => declineOffer(),
-  onRetryMicrophone: () => void call.openMicrophone(),
+  onRetryMicrophone: () => call.openMicrophone(),
   onDismiss: (key) => call.dispatch({ type: 'local.dismiss', key }),
   onAnswer: (id, approve) => call.answerApproval(id, approve),
 });
@@ -44,7 +44,7 @@ function show() {
     current = { slug, voice: voicePicker.value };
   }
   picker.disabled = voicePicker.disabled = call.active && call.state.phase !== 'live';
-  view.show(call.state, (caption) => call.player?.progress(caption.id) ?? (caption.done || !call.active ? 1 : 0));
+  view.show(call.state, (caption) => call.progress(caption.id) ?? (caption.done || !call.active ? 1 : 0));
 }
 
 /** @returns {Assistant} */
@@ -99,7 +99,7 @@ function declineOffer() {
 
 /** @returns {number} RMS of what the speaker plays now */
 function speakerLevel() {
-  const meter = call.player?.meter;
+  const meter = call.devices?.player?.meter;
   if (!meter || !call.state.playing) return 0;
   meter.getFloatTimeDomainData(samples);
   let sum = 0;
@@ -110,10 +110,10 @@ function speakerLevel() {
 /** Levels and the place of the voice in its caption, once a frame. */
 function animate() {
   requestAnimationFrame(animate);
-  view.levels(call.level, speakerLevel());
+  view.levels(call.turns.level, speakerLevel());
   view.approvals.tick(performance.now());
   const { playing } = call.state;
-  const progress = playing ? (call.player?.progress(playing) ?? 1) : -1;
+  const progress = playing ? (call.progress(playing) ?? 1) : -1;
   if (progress !== lastProgress) show();
   lastProgress = progress;
 }
@@ -123,7 +123,7 @@ function sendText() {
   const text = box.value.trim();
   if (!text || !config.assistants.length) return;
   if (!call.active) start(false);
-  call.type(text);
+  call.turns.type(text);
   box.value = '';
   resizeBox();
 }
@@ -139,7 +139,7 @@ function pressTalk(event) {
     call.resumeSound();
   } else if (call.active && call.state.pushToTalk) {
     if (event instanceof PointerEvent) view.talk.setPointerCapture(event.pointerId);
-    call.hold();
+    call.turns.hold();
   }
 }
 
@@ -151,7 +151,7 @@ function isTyping(event) {
 /** @param {KeyboardEvent} event */
 function keyDown(event) {
   if (event.key === 'Escape') {
-    call.interrupt();
+    call.turns.interrupt();
     return;
   }
   if (event.code !== 'Space' || !call.state.pushToTalk || !call.active || isTyping(event)) return;
@@ -159,7 +159,7 @@ function keyDown(event) {
   if (event.target instanceof HTMLButtonElement && event.target !== view.talk) return;
   if (event.target instanceof HTMLAnchorElement) return;
   event.preventDefault();
-  if (!event.repeat) call.hold();
+  if (!event.repeat) call.turns.hold();
 }
 
 function wire() {
@@ -179,17 +179,17 @@ function wire() {
   });
   view.talk.addEventListener('pointerdown', pressTalk);
   for (const name of ['pointerup', 'pointercancel', 'lostpointercapture']) {
-    view.talk.addEventListener(name, () => call.release());
+    view.talk.addEventListener(name, () => call.turns.release());
   }
   view.talk.addEventListener('contextmenu', (event) => event.preventDefault());
   view.talk.addEventListener('keydown', (event) => {
     if ((event.key === 'Enter' || event.key === ' ') && !event.repeat) pressTalk(event);
   });
   view.talk.addEventListener('keyup', (event) => {
-    if (event.key === 'Enter') call.release();
+    if (event.key === 'Enter') call.turns.release();
   });
-  view.mute.addEventListener('click', () => call.mute(!call.state.muted));
-  view.interrupt.addEventListener('click', () => call.interrupt());
+  view.mute.addEventListener('click', () => call.turns.mute(!call.state.muted));
+  view.interrupt.addEventListener('click', () => call.turns.interrupt());
   find('hangup', HTMLButtonElement).addEventListener('click', () => call.hangUp());
   find('composer', HTMLFormElement).addEventListener('submit', (event) => {
     event.preventDefault();
@@ -203,9 +203,9 @@ function wire() {
   });
   document.addEventListener('keydown', keyDown);
   document.addEventListener('keyup', (event) => {
-    if (event.code === 'Space') call.release();
+    if (event.code === 'Space') call.turns.release();
   });
-  window.addEventListener('blur', () => call.release());
+  window.addEventListener('blur', () => call.turns.release());
   window.addEventListener('online', () => call.socket?.retryNow());
   window.addEventListener('pagehide', (event) => {
     if (!event.persisted) call.hangUp();

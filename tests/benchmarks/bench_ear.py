@@ -23,7 +23,7 @@ import django
 
 django.setup()
 
-from tests.engine_parts import (  # noqa: E402
+from tests.parts.engine_parts import (  # noqa: E402
     RECORDINGS,
     loaded,
     other_voices,
@@ -34,10 +34,10 @@ from tests.engine_parts import (  # noqa: E402
     word_errors,
 )
 from voiceapp.audio.formats import AudioFormat  # noqa: E402
-from voiceapp.engine.listen import Ear  # noqa: E402
-from voiceapp.engine.pool import Priority  # noqa: E402
-from voiceapp.engine.semantics import Ending, judge  # noqa: E402
-from voiceapp.engine.utterance import Utterance  # noqa: E402
+from voiceapp.engine.hearing.ear import Ear  # noqa: E402
+from voiceapp.engine.hearing.utterance import Utterance  # noqa: E402
+from voiceapp.engine.inference.pool import Priority  # noqa: E402
+from voiceapp.engine.turns.endpointing import Ending, judge  # noqa: E402
 
 UNFINISHED = (
     "I want to", "I would like", "Can you tell me the", "My name is", "Please book a table for",

@@ -25,8 +25,8 @@ import django
 
 django.setup()
 
-from tests.engine_parts import RECORDINGS, loaded, quiet, recording, word_errors, words_of  # noqa: E402
-from tests.engine_server import EngineServer, RealtimeClient, connect, engine_server  # noqa: E402
+from tests.parts.engine_parts import RECORDINGS, loaded, quiet, recording, word_errors, words_of  # noqa: E402
+from tests.parts.engine_server import EngineServer, RealtimeClient, connect, engine_server  # noqa: E402
 
 _MAX_WAIT_MS = 9_000
 TRANSCRIPTION = "conversation.item.input_audio_transcription"

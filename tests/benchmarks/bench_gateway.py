@@ -85,10 +85,10 @@ def run_gateway(pipe: Connection, chat_port: int, folder: str) -> None:
     from django.contrib.auth.models import User
     from django.core.management import call_command
 
-    from tests.engine_server import EngineServer
+    from tests.parts.engine_server import EngineServer
     from voiceapp.asgi import application
     from voiceapp.records.models import ApiToken
-    from voiceapp.records.tokens import make_token
+    from voiceapp.records.store.tokens import make_token
 
     call_command("migrate", interactive=False, verbosity=0)
     _, token = make_token(User.objects.create_user("bench"), "bench")

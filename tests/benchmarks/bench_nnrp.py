@@ -21,6 +21,8 @@ import time
 from collections.abc import AsyncGenerator
 from multiprocessing.connection import Connection
 
+from voiceapp.types import JsonObject
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 
 import django
@@ -29,8 +31,8 @@ django.setup()
 
 import uvloop  # noqa: E402
 
-from tests.nnrp_parts import TOKEN, Door, Object, Scripted, serving  # noqa: E402
-from voiceapp.nnrp.client import connect  # noqa: E402
+from tests.parts.nnrp_parts import TOKEN, Door, Scripted, serving  # noqa: E402
+from voiceapp.clients.nnrp import connect  # noqa: E402
 from voiceapp.nnrp.consumer import NnrpApp  # noqa: E402
 
 LEAST = 2_000
@@ -39,7 +41,7 @@ CHUNKS = 500
 WORDS = ("The ", "quick ", "brown ", "fox ", "jumps ", "over ", "the ", "lazy ", "dog. ")
 
 
-async def engine(_: Object) -> AsyncGenerator[Object]:
+async def engine(_: JsonObject) -> AsyncGenerator[JsonObject]:
     """Make the chunks of one answer."""
     head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     for number in range(CHUNKS):

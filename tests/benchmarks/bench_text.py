@@ -26,7 +26,7 @@ django.setup()
 
 from django.conf import settings  # noqa: E402
 
-from tests.engine_server import connect, engine_server  # noqa: E402
+from tests.parts.engine_server import connect, engine_server  # noqa: E402
 
 TEXT = {"output_modalities": ["text"]}
 QUESTIONS = ("Add 2 and 3", "What day is it?", "My name is Ada", "Tell me a joke")

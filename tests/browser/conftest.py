@@ -14,7 +14,7 @@ from playwright.sync_api import Playwright, sync_playwright
 
 from tests.browser.browser import CHROMIUM, close_shared
 from tests.browser.scripted import ScriptedServer
-from tests.engine_parts import say, words_of
+from tests.parts.engine_parts import say, words_of
 
 if not settings.configured and not os.environ.get("DJANGO_SETTINGS_MODULE"):
     settings.configure(USE_TZ=True)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from tests.browser.scripted import ROOT
+from tests.parts.places import ROOT
 from voiceapp.config import SETTINGS
 
 START_S = 60

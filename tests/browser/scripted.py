@@ -24,7 +24,8 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.parts.places import ROOT
+
 HERE = Path(__file__).resolve().parent
 POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "

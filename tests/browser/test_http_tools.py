@@ -9,8 +9,8 @@ from playwright.sync_api import Playwright, expect
 
 from tests.browser.browser import open_page
 from tests.browser.product import running_product
-from tests.engine_server import EngineServer
-from tests.http_service import ShopService, document
+from tests.parts.engine_server import EngineServer
+from tests.parts.http_service import ShopService, document
 
 DESKTOP = {"width": 1280, "height": 800}
 

@@ -16,10 +16,11 @@ import pytest
 from playwright.sync_api import Page, Playwright, Route, expect
 
 from tests.browser.browser import heard, microphone_flags, open_page, pcm16, tone, until, wait_tap
-from tests.browser.scripted import ROOT, ScriptedServer
-from tests.proxy import Proxy, proxy
-from tests.scripted import Service, service
-from tests.servers import Server
+from tests.browser.scripted import ScriptedServer
+from tests.parts.places import ROOT
+from tests.parts.proxy import Proxy, proxy
+from tests.parts.scripted import Service, service
+from tests.parts.servers import Server
 
 FAKE = microphone_flags(None)
 FASTER = 10

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, Playwright, WebSocket, expect
 
 from tests.browser.browser import FLAGS, Samples, heard, microphone_flags, open_page, wait_tap, write_wav
 from tests.browser.product import running_product
-from tests.engine_parts import words_of
+from tests.parts.engine_parts import words_of
 
 VIEW = {"width": 1280, "height": 800}
 HZ = 48000

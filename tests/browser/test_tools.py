@@ -15,7 +15,7 @@ from tests.browser import steps
 from tests.browser.browser import heard, microphone_flags, open_page, wait_tap
 from tests.browser.product import running_product
 from tests.browser.scripted import Link, ScriptedServer
-from tests.mcp_server import ToolServer, tool_server
+from tests.parts.mcp_server import ToolServer, tool_server
 
 FAKE = microphone_flags(None)
 DESKTOP = {"width": 1280, "height": 800}

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from voiceapp.audio.formats import AudioFormat
+from voiceapp.conversation.records import Record
 from voiceapp.protocol import codec
-from voiceapp.protocol.events import Object
+from voiceapp.types import JsonObject
 
 
 class SendUpstream(msgspec.Struct, frozen=True):
     """Send a client event (GA shape) to the Realtime service."""
 
-    fields: Object
+    fields: JsonObject
 
 
 class SendBrowser(msgspec.Struct, frozen=True):
@@ -67,62 +68,10 @@ class HostServers(msgspec.Struct, frozen=True):
     """
 
 
-class SaveItem(msgspec.Struct, frozen=True):
-    """Keep an item as it is now; a later save of the same id replaces it."""
+class Save(msgspec.Struct, frozen=True):
+    """Keep an item, a response or a call as it is now; a later record of the same id replaces this one."""
 
-    item: KeptItem
-
-
-class FinishedResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """Keep a response that is over. ``latency_ms``: from the end of speech to the first audio sent."""
-
-    response_id: str
-    status: str
-    status_details: Object | None = None
-    usage: Object | None = None
-    metadata: Object | None = None
-    latency_ms: int | None = None
-
-
-class FinishedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """Keep a tool call that is over; ``arguments`` is the model's raw text, valid JSON or not."""
-
-    call_id: str
-    item_id: str = ""
-    name: str
-    arguments: str = ""
-    output: str = ""
-    status: str = ""
-    started_ms: int = 0
-    ended_ms: int = 0
-
-
-class KeptItem(msgspec.Struct, kw_only=True):
-    """One conversation item as this side knows it.
-
-    Times are milliseconds on the session's clock. ``generated_text`` is all that was said, typed or
-    generated; ``heard_text`` what was heard of it where playback was cut at ``cut_ms``, else ``None``.
-    ``transcript_status`` of spoken input is ``pending``, ``completed``, ``failed``, or ``doubtful`` where the
-    user committed what holds no speech.
-    """
-
-    item_id: str
-    previous_item_id: str | None = None
-    type: str = "message"
-    role: str = ""
-    status: str = "in_progress"
-    response_id: str = ""
-    modality: str = "text"
-    generated_text: str = ""
-    heard_text: str | None = None
-    cut_ms: int | None = None
-    transcript_status: str = ""
-    started_ms: int = 0
-    ended_ms: int = 0
-    name: str = ""
-    call_id: str = ""
-    arguments: str = ""
-    raw: dict[str, Any] = msgspec.field(default_factory=dict)
+    record: Record
 
 
 Action: TypeAlias = (
@@ -134,13 +83,11 @@ Action: TypeAlias = (
     | FormatsAgreed
     | CallTool
     | HostServers
-    | SaveItem
-    | FinishedResponse
-    | FinishedCall
+    | Save
 )
 
 
-def to_browser(fields: Object) -> SendBrowser:
+def to_browser(fields: JsonObject) -> SendBrowser:
     """Return a message for the page."""
     return SendBrowser(codec.encode_fields(fields).decode())
 

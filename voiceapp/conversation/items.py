@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from voiceapp.conversation import session_config
-from voiceapp.conversation.actions import Action, KeptItem, SaveItem, to_browser
-from voiceapp.conversation.doubt import Doubt
+import msgspec
+
+from voiceapp.conversation.actions import Action, Save, to_browser
+from voiceapp.conversation.records import ItemRecord
 from voiceapp.protocol import events
-from voiceapp.protocol.events import Object
+from voiceapp.types import JsonObject
 
 TextEvent = (
     events.ResponseOutputTextDelta
@@ -22,41 +24,91 @@ TRANSCRIPT_TIMEOUT_MS = 15_000.0
 """A transcript that has not come by then is shown as "not transcribed"."""
 
 
+@dataclass(slots=True, kw_only=True)
+class Item:
+    """One item as this side knows it while it grows; see ``ItemRecord`` for the fields."""
+
+    item_id: str
+    previous_item_id: str | None = None
+    type: str = "message"
+    role: str = ""
+    status: str = "in_progress"
+    response_id: str = ""
+    modality: str = "text"
+    generated_text: str = ""
+    heard_text: str | None = None
+    cut_ms: int | None = None
+    transcript_status: str = ""
+    started_ms: int = 0
+    ended_ms: int = 0
+    name: str = ""
+    call_id: str = ""
+    arguments: str = ""
+    raw: JsonObject = field(default_factory=dict)
+
+    @classmethod
+    def restored(cls, record: ItemRecord) -> Item:
+        """Return a kept item; a call's name, id and arguments stand only in what the service said of it."""
+        raw = record.raw
+        item = cls(**msgspec.structs.asdict(record))
+        item.name, item.call_id = str(raw.get("name") or ""), str(raw.get("call_id") or "")
+        item.arguments = str(raw.get("arguments") or "")
+        return item
+
+    def record(self) -> ItemRecord:
+        """Return the item as it is to be kept now."""
+        return ItemRecord(
+            item_id=self.item_id,
+            previous_item_id=self.previous_item_id,
+            type=self.type,
+            role=self.role,
+            status=self.status,
+            response_id=self.response_id,
+            generated_text=self.generated_text,
+            heard_text=self.heard_text,
+            cut_ms=self.cut_ms,
+            transcript_status=self.transcript_status,
+            modality=self.modality,
+            started_ms=self.started_ms,
+            ended_ms=self.ended_ms,
+            raw=self.raw,
+        )
+
+
 @dataclass(slots=True)
 class Items:
     """Every item by id; ``previous_item_id`` is kept from the event that first named it."""
 
     captions: bool
-    by_id: dict[str, KeptItem] = field(default_factory=dict)
+    by_id: dict[str, Item] = field(default_factory=dict)
     last_id: str | None = None
     transcripts_due: dict[str, float] = field(default_factory=dict)
     speech_began: dict[str, float] = field(default_factory=dict)
-    doubt: Doubt = field(default_factory=Doubt)
 
-    def restore(self, kept: list[KeptItem]) -> None:
+    def restore(self, records: Iterable[ItemRecord]) -> None:
         """Begin with what was said before, in order; nothing of it is saved again."""
-        for item in kept:
-            self.by_id[item.item_id] = item
-            self.last_id = item.item_id
+        for record in records:
+            self.by_id[record.item_id] = Item.restored(record)
+            self.last_id = record.item_id
 
-    def get(self, item_id: object) -> KeptItem | None:
+    def get(self, item_id: object) -> Item | None:
         """Return an item, if it is known."""
         return self.by_id.get(str(item_id))
 
-    def note(self, raw: Object, previous: Any, now: float) -> KeptItem:
+    def note(self, raw: JsonObject, previous: Any, now: float) -> Item:
         """Take the service's word for an item; ``previous`` is its ``previous_item_id``, if any was said."""
         item_id = str(raw.get("id", ""))
         item = self.by_id.get(item_id)
         if item is None:
             before = previous if isinstance(previous, str) else self.last_id
             started_ms = int(self.speech_began.pop(item_id, now))
-            item = KeptItem(item_id=item_id, previous_item_id=before, started_ms=started_ms)
+            item = Item(item_id=item_id, previous_item_id=before, started_ms=started_ms)
             self.by_id[item_id] = item
             self.last_id = item_id
-        session_config.read_item(item, raw, captions=self.captions)
+        read_item(item, raw, captions=self.captions)
         return item
 
-    def done(self, raw: Object, previous: Any, now: float) -> list[Action]:
+    def done(self, raw: JsonObject, previous: Any, now: float) -> list[Action]:
         """Take a finished item; one whose transcript is still due is kept once that has come."""
         item = self.note(raw, previous, now)
         item.ended_ms = int(now)
@@ -66,10 +118,10 @@ class Items:
         if item.transcript_status == "pending":
             self.transcripts_due.setdefault(item.item_id, now + TRANSCRIPT_TIMEOUT_MS)
             return []
-        return [SaveItem(item)]
+        return [Save(item.record())]
 
     def transcript(self, item_id: str, words: str, status: str, now: float) -> list[Action]:
-        """Take a transcript, or the news that there will be none; a repeat changes nothing."""
+        """Take a transcript, or take it that there will be none; a repeat changes nothing."""
         self.transcripts_due.pop(item_id, None)
         item = self.by_id.get(item_id)
         if item is None:
@@ -78,14 +130,14 @@ class Items:
         if item.transcript_status == status and item.generated_text == words.strip():
             return []
         item.generated_text, item.transcript_status = words.strip(), status
-        return [SaveItem(item)]
+        return [Save(item.record())]
 
-    def transcribed(self, item_id: str, words: str, now: float) -> list[Action]:
-        """Take a transcript; words of a turn that holds no speech are marked as doubtful."""
-        if item_id not in self.doubt.items or not words.strip():
+    def transcribed(self, item_id: str, words: str, now: float, *, speechless: bool) -> list[Action]:
+        """Take a transcript; words of a turn that is ``speechless`` are marked as doubtful."""
+        if not speechless or not words.strip():
             return self.transcript(item_id, words, "completed", now)
-        told = to_browser({"type": "caption.doubtful", "item_id": item_id})
-        return [told, *self.transcript(item_id, words, "doubtful", now)]
+        doubtful = to_browser({"type": "caption.doubtful", "item_id": item_id})
+        return [doubtful, *self.transcript(item_id, words, "doubtful", now)]
 
     def words(self, event: TextEvent) -> None:
         """Take words of an answer that grows, or all of them at its end."""
@@ -103,6 +155,16 @@ class Items:
                 if isinstance(event, events.ResponseOutputAudioTranscriptDelta):
                     item.modality = "audio"
 
+    @property
+    def call_ids(self) -> set[str]:
+        """The ids of all calls of functions among them, and of their outputs."""
+        return {item.call_id for item in self.by_id.values() if item.call_id}
+
+    @property
+    def user_turns(self) -> int:
+        """How often the user has spoken or typed."""
+        return sum(1 for item in self.by_id.values() if item.role == "user")
+
     def remove(self, item_id: str) -> None:
         """Forget an item that was deleted."""
         self.by_id.pop(item_id, None)
@@ -117,7 +179,7 @@ class Items:
         growing = [item for item in self.by_id.values() if item.status == "in_progress"]
         for item in growing:
             item.status, item.ended_ms = "incomplete", int(now)
-        saved = [SaveItem(item) for item in growing]
+        saved = [Save(item.record()) for item in growing]
         return [*self._wordless(list(self.transcripts_due), now), *saved]
 
     def _wordless(self, item_ids: list[str], now: float) -> list[Action]:
@@ -126,3 +188,37 @@ class Items:
             actions += self.transcript(item_id, "", "failed", now)
             actions.append(to_browser({"type": "caption.failed", "item_id": item_id}))
         return actions
+
+
+def read_item(item: Item, raw: JsonObject, *, captions: bool) -> None:
+    """Bring ``item`` up to what the service says of it; text that is there already is not lost."""
+    item.type = str(raw.get("type") or item.type)
+    item.role = str(raw.get("role") or item.role)
+    item.status = str(raw.get("status") or item.status)
+    item.name = str(raw.get("name") or item.name)
+    item.call_id = str(raw.get("call_id") or item.call_id)
+    item.arguments = str(raw.get("arguments") or item.arguments)
+    texts: list[str] = []
+    for part in raw.get("content") or []:
+        kind = str(part.get("type", ""))
+        if "audio" in kind:
+            item.modality = "audio"
+        texts.append(str(part.get("text") or part.get("transcript") or ""))
+    if item.type == "function_call_output":
+        texts = [str(raw.get("output") or "")]
+    text = " ".join(part for part in texts if part)
+    if text:
+        item.generated_text = text
+    if item.role == "user" and item.modality == "audio" and not item.transcript_status and captions:
+        item.transcript_status = "completed" if text else "pending"
+    item.raw = _without_audio(raw)
+
+
+def _without_audio(raw: JsonObject) -> JsonObject:
+    """Return an item without its sound, and a list of tools as their names: descriptions have no end."""
+    if isinstance(raw.get("tools"), list):
+        raw = {**raw, "tools": [tool.get("name") for tool in raw["tools"] if isinstance(tool, dict)]}
+    content = raw.get("content")
+    if not isinstance(content, list):
+        return raw
+    return {**raw, "content": [{k: v for k, v in part.items() if k != "audio"} for part in content]}

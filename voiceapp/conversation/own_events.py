@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from voiceapp.conversation.actions import SendUpstream
-from voiceapp.protocol.events import Object
+from voiceapp.types import JsonObject
 
 MAX_KEPT = 256
 """Events that an error may still name; services answer within a few."""
@@ -23,11 +23,11 @@ class OwnEvents:
         """Return an id that no event has yet."""
         return next(self.ids)
 
-    def send(self, fields: Object, purpose: str) -> SendUpstream:
+    def send(self, fields: JsonObject, purpose: str) -> SendUpstream:
         """Return an event to be sent under an id of ours."""
         return SendUpstream(self.stamp(fields, purpose))
 
-    def stamp(self, fields: Object, purpose: str) -> Object:
+    def stamp(self, fields: JsonObject, purpose: str) -> JsonObject:
         """Return an event with an id of ours."""
         event_id = next(self.ids)
         self.purposes[event_id] = purpose
@@ -35,7 +35,7 @@ class OwnEvents:
             del self.purposes[next(iter(self.purposes))]
         return {**fields, "event_id": event_id}
 
-    def named(self, fields: Object) -> Object:
+    def named(self, fields: JsonObject) -> JsonObject:
         """Return a page's ``response.create``, with an id of ours where it has none."""
         return fields if isinstance(fields.get("event_id"), str) else self.stamp(fields, "response")
 

@@ -13,7 +13,7 @@ from voiceapp.conversation.actions import (
     Action,
     CutAudio,
     EndAudio,
-    SaveItem,
+    Save,
     SendAudio,
     SendBrowser,
     SendUpstream,
@@ -141,7 +141,7 @@ class Speaker:
                 "heard_text": item.heard_text,
                 "cut_ms": cut_ms,
             }
-            actions += [to_browser(heard), SaveItem(item)]
+            actions += [to_browser(heard), Save(item.record())]
         return [*actions, self._buffer_event("output_audio_buffer.cleared", track)]
 
     def _buffer_event(self, kind: str, track: Track) -> SendBrowser:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from voiceapp.errors import TextEngineError, VoiceAppError
-from voiceapp.text import sse
-
-Object = dict[str, Any]
+from voiceapp.serving import sse
+from voiceapp.types import JsonObject
 
 MAX_MESSAGES: Final = 2_000
 MAX_TOKENS: Final = 32_768
@@ -42,8 +41,8 @@ class GenerateRequest(msgspec.Struct, kw_only=True):
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=MAX_TOKENS)] = 1024
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] = 0.7
     session_id: str | None = None
-    structured_schema: Object | None = None
-    metadata: Object = msgspec.field(default_factory=dict)
+    structured_schema: JsonObject | None = None
+    metadata: JsonObject = msgspec.field(default_factory=dict)
 
 
 class GenerateResponse(msgspec.Struct, kw_only=True):
@@ -55,7 +54,7 @@ class GenerateResponse(msgspec.Struct, kw_only=True):
     tokens_in: int = 0
     tokens_out: int = 0
     cost_usd: float = 0.0
-    structured: Object | None = None
+    structured: JsonObject | None = None
     inference_geo: str | None = None
 
 
@@ -70,7 +69,7 @@ class Done(msgspec.Struct, kw_only=True):
     turns: int = 0
 
 
-def read_request(body: Object) -> GenerateRequest:
+def read_request(body: JsonObject) -> GenerateRequest:
     """Return a body as a request; raise ``TextEngineError`` (``invalid_request``) with what is wrong."""
     try:
         request = msgspec.convert(body, GenerateRequest)
@@ -88,12 +87,12 @@ def read_request(body: Object) -> GenerateRequest:
     return request
 
 
-def chat_body(request: GenerateRequest) -> Object:
+def chat_body(request: GenerateRequest) -> JsonObject:
     """Return the chat request that a gateway's request amounts to."""
     messages = [{"role": message.role, "content": message.content} for message in request.messages]
     if not any(message["role"] == "system" for message in messages):
         messages.insert(0, {"role": "system", "content": ROLES[request.ai_role]})
-    body: Object = {
+    body: JsonObject = {
         "messages": messages,
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
@@ -105,21 +104,21 @@ def chat_body(request: GenerateRequest) -> Object:
 # -- packets of a stream ----------------------------------------------------------------------------------
 
 
-def token(text: str) -> Object:
+def token(text: str) -> JsonObject:
     """Return a packet with more text."""
     return {"event": "token", "payload": {"text": text}}
 
 
-def done(payload: Done) -> Object:
+def done(payload: Done) -> JsonObject:
     """Return the packet that ends a stream well."""
     return {"event": "done", "payload": msgspec.to_builtins(payload)}
 
 
-def failed(error: VoiceAppError) -> Object:
+def failed(error: VoiceAppError) -> JsonObject:
     """Return the packet that ends a stream badly."""
     return {"event": "error", "payload": {"detail": f"{error.code}: {error.message}"}}
 
 
-def frame(packet: Object) -> str:
+def frame(packet: JsonObject) -> str:
     """Return a packet as the text of one server-sent event."""
     return sse.event(packet["payload"], packet["event"])

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
+from typing import Final
+
+import msgspec
+from django.conf import settings
 
 from voiceapp.config import VoiceConfig
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.gateway import contract
 from voiceapp.gateway.contract import Done, GenerateRequest, GenerateResponse
-from voiceapp.text import asking
+from voiceapp.records.store import tokens
+from voiceapp.records.store.tokens import TokenHolder
+from voiceapp.serving.exchange import Exchange, serve, stopping
+from voiceapp.serving.sse import encode
+from voiceapp.text import asking, providers, structured
 from voiceapp.text.asking import Spent
-from voiceapp.text.chat_result import Meter
-from voiceapp.text.completions import Completions
-
-Object = dict[str, Any]
+from voiceapp.text.chat.result import Meter
+from voiceapp.text.provider import Completions
+from voiceapp.types import JsonObject, Receive, Send
 
 
 class Generation:
@@ -50,7 +56,7 @@ class Generation:
             structured=value,
         )
 
-    async def packets(self) -> AsyncGenerator[Object]:
+    async def packets(self) -> AsyncGenerator[JsonObject]:
         """Stream ``token`` packets, ended by exactly one ``done`` or ``error``.
 
         Where a schema is given the text comes at once, when it is known to fit: what was sent cannot be
@@ -78,13 +84,13 @@ class Generation:
             )
         )
 
-    async def _answer(self) -> tuple[str, Object | None]:
+    async def _answer(self) -> tuple[str, JsonObject | None]:
         body, schema = contract.chat_body(self._request), self._request.structured_schema
         if schema is None:
             return await asking.ask(self._completions, body, self.spent), None
         return await asking.ask_for(self._completions, body, schema, self.spent)
 
-    async def _texts(self, body: Object) -> AsyncGenerator[str]:
+    async def _texts(self, body: JsonObject) -> AsyncGenerator[str]:
         meter = Meter()
         chunks = self._completions.stream(body)
         try:
@@ -95,3 +101,58 @@ class Generation:
         finally:
             self.spent.add(meter, body)
         asking.check_filter(meter)
+
+
+GENERATE, STREAM = "/v1/generate", "/v1/generate/stream"
+MAX_BODY_BYTES: Final = 2 * 1024 * 1024
+
+
+async def generate(scope: JsonObject, receive: Receive, send: Send) -> None:
+    """Answer one request to ``/v1/generate`` or ``/v1/generate/stream``."""
+    await serve(scope, receive, send, _answer)
+
+
+async def _answer(exchange: Exchange) -> None:
+    holder = await tokens.holder_of(exchange.scope)
+    if holder is None:
+        raise VoiceAppError(tokens.ADVICE, code="not_authorized")
+    request = contract.read_request(await exchange.read_json(MAX_BODY_BYTES))
+    completions = await providers.completions(
+        settings.VOICE,
+        model=request.model or "",
+        user_id=holder.user_id,
+        thread_id=request.session_id or "",
+    )
+    generation = Generation(request, completions, settings.VOICE)
+    with holder.request():
+        if request.structured_schema is not None:
+            await structured.check_schema(request.structured_schema)
+        if exchange.path == STREAM:
+            farewell = contract.failed(stopping())
+            await exchange.stream(_frames(generation, holder), farewell=encode(contract.frame(farewell)))
+            return
+        try:
+            answer = await exchange.while_there(_whole(generation))
+        finally:
+            await _charge(generation, holder)
+    await exchange.answer(200, answer)
+
+
+async def _whole(generation: Generation) -> JsonObject:
+    answer: JsonObject = msgspec.to_builtins(await generation.whole())
+    return answer
+
+
+async def _frames(generation: Generation, holder: TokenHolder) -> AsyncGenerator[bytes]:
+    packets = generation.packets()
+    try:
+        async with aclosing(packets):
+            async for packet in packets:
+                yield encode(contract.frame(packet))
+    finally:
+        await _charge(generation, holder)
+
+
+async def _charge(generation: Generation, holder: TokenHolder) -> None:
+    spent = generation.spent
+    await tokens.charge(holder, generation.provider, spent.tokens_in, spent.tokens_out)

@@ -26,7 +26,7 @@ _SESSION = {
 _ids = count(1)
 
 
-class Session(WSListener):
+class EchoSession(WSListener):
     """One connection of a relay."""
 
     def on_ws_connected(self, transport: WSTransport) -> None:
@@ -100,7 +100,7 @@ async def main() -> None:
     """Serve on a free port of the loopback interface."""
 
     def listen(request: WSUpgradeRequest) -> WSListener:
-        return Session()
+        return EchoSession()
 
     server = await ws_create_server(listen, "127.0.0.1", 0)
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")

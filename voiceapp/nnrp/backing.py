@@ -7,11 +7,11 @@ from typing import Any, Final, Protocol
 from django.conf import settings
 
 from voiceapp.errors import TextEngineError
-from voiceapp.protocol.events import Object
-from voiceapp.records import tokens
-from voiceapp.records.tokens import TokenHolder
+from voiceapp.records.store import tokens
+from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.text import providers
-from voiceapp.text.completions import Completions
+from voiceapp.text.provider import Completions
+from voiceapp.types import JsonObject
 
 DEFAULT_MODEL: Final = "default"
 """A request must name a model; this names whichever the settings do."""
@@ -25,7 +25,7 @@ class Backing(Protocol):
     async def admit(self, scope: dict[str, Any]) -> TokenHolder | None:
         """Return whose token a connection brings."""
 
-    async def engine(self, holder: TokenHolder, body: Object) -> Completions:
+    async def engine(self, holder: TokenHolder, body: JsonObject) -> Completions:
         """Return who answers a request; raise ``TextEngineError`` where nobody does."""
 
     async def charge(self, holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
@@ -39,7 +39,7 @@ class TokenBacking:
         """See ``Backing``."""
         return await tokens.holder_of(scope)
 
-    async def engine(self, holder: TokenHolder, body: Object) -> Completions:
+    async def engine(self, holder: TokenHolder, body: JsonObject) -> Completions:
         """See ``Backing``."""
         if body["model"] == FAILING_MODEL and settings.VOICE.engine_faults not in ("", "0"):
             raise TextEngineError("The model failed, as ordered.")

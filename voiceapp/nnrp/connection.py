@@ -43,7 +43,7 @@ from voiceapp.nnrp.operations import (
 from voiceapp.nnrp.profile import STRUCTURED_EVENT, ProfileError
 from voiceapp.nnrp.wire import Header, MessageType, Packet
 from voiceapp.protocol import tool_calls
-from voiceapp.protocol.events import Object
+from voiceapp.types import JsonObject
 
 MAX_FAULTS: Final = 64
 """Faulty packets that a connection may bring before it is closed."""
@@ -312,7 +312,7 @@ class ServerConnection:
 
     # -- out ----------------------------------------------------------------------------------------------
 
-    def partial(self, operation: Operation, event: Object) -> bytes:
+    def partial(self, operation: Operation, event: JsonObject) -> bytes:
         """Return the packet that brings a partial event of a running operation."""
         if operation.state is not OperationState.RUNNING or event["type"] in profile.TERMINAL:
             raise LocalProtocolError("A partial event comes before the terminal one.", code="nnrp_order")
@@ -326,7 +326,7 @@ class ServerConnection:
         return answer(operation.header, MessageType.PARTIAL_RESULT, metadata, body)
 
     def result(
-        self, operation: Operation, status: Status, event: Object, *, total_ms: int = 0, queue_ms: int = 0
+        self, operation: Operation, status: Status, event: JsonObject, *, total_ms: int = 0, queue_ms: int = 0
     ) -> list[Action]:
         """End an operation with its one terminal event."""
         if operation.state is not OperationState.RUNNING or event["type"] not in profile.TERMINAL:

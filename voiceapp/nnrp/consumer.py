@@ -15,9 +15,6 @@ from typing import Any, Final
 
 from django.dispatch import receiver
 
-from voiceapp.asgi_scope import Receive, refuse_upgrade
-from voiceapp.asgi_scope import Send as SendMessage
-from voiceapp.asgi_turns import in_turns
 from voiceapp.nnrp.backing import Backing, TokenBacking
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
 from voiceapp.nnrp.layouts import ErrorCode, WireError
@@ -34,8 +31,10 @@ from voiceapp.nnrp.operations import (
 )
 from voiceapp.nnrp.outbox import Outbox
 from voiceapp.nnrp.work import Work
-from voiceapp.protocol.events import Object
+from voiceapp.serving.scope import in_turns, refuse_upgrade
 from voiceapp.signals import server_stopping
+from voiceapp.types import JsonObject, Receive
+from voiceapp.types import Send as SendMessage
 
 logger = logging.getLogger(__name__)
 
@@ -263,7 +262,7 @@ class _Connection:
             if work is not None:
                 await work.settle()
 
-    async def _tell(self, operation: Operation, event: Object) -> None:
+    async def _tell(self, operation: Operation, event: JsonObject) -> None:
         await self._room(operation)
         self._outbox.put(self._machine.partial(operation, event))
 

@@ -18,19 +18,18 @@ from typing import Any, Final
 
 from django.dispatch import receiver
 
-from voiceapp.asgi_scope import Receive, Send
 from voiceapp.errors import LocalProtocolError, VoiceAppError
-from voiceapp.http_exchange import Exchange, serve
 from voiceapp.nnrp import profile
 from voiceapp.nnrp.backing import Backing, TokenBacking
 from voiceapp.nnrp.consumer import DRAIN_S
 from voiceapp.nnrp.profile import ProfileError, Request
 from voiceapp.nnrp.work import Work
 from voiceapp.protocol import tool_calls
-from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import ToolCallOrder
-from voiceapp.records.tokens import ADVICE, TokenHolder
+from voiceapp.records.store.tokens import ADVICE, TokenHolder
+from voiceapp.serving.exchange import Exchange, serve
 from voiceapp.signals import server_stopping
+from voiceapp.types import JsonObject, Receive, Send
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +51,7 @@ class EventsApp:
         self._ends_unix_ms = 0
         self._numbers = count(1)
 
-    async def __call__(self, scope: Object, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: JsonObject, receive: Receive, send: Send) -> None:
         """Answer one request."""
         await serve(scope, receive, send, self._answer)
 
@@ -106,10 +105,10 @@ class EventsApp:
 
     async def _frames(self, request: Request, holder: TokenHolder) -> AsyncGenerator[bytes]:
         """Yield the events of one operation as they go out; closed early, it ends the work behind them."""
-        events: asyncio.Queue[Object] = asyncio.Queue(MAX_UNSENT)
+        events: asyncio.Queue[JsonObject] = asyncio.Queue(MAX_UNSENT)
         order = ToolCallOrder(LocalProtocolError)
 
-        async def tell(event: Object) -> None:
+        async def tell(event: JsonObject) -> None:
             if tool_calls.is_tool_call(event):
                 order.take(tool_calls.read(event))
             await events.put(event)
@@ -131,7 +130,7 @@ class EventsApp:
             self._works.discard(work)
 
 
-async def _run(work: Work, events: asyncio.Queue[Object]) -> None:
+async def _run(work: Work, events: asyncio.Queue[JsonObject]) -> None:
     try:
         _, event = await work.run()
     except Exception:
@@ -140,11 +139,11 @@ async def _run(work: Work, events: asyncio.Queue[Object]) -> None:
     await events.put(event)
 
 
-async def _alone(event: Object) -> AsyncGenerator[bytes]:
+async def _alone(event: JsonObject) -> AsyncGenerator[bytes]:
     yield _frame(event)
 
 
-def _frame(event: Object) -> bytes:
+def _frame(event: JsonObject) -> bytes:
     """Return an event as it goes on the wire; its JSON has no line breaks of its own."""
     return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), profile.to_json(event))
 

@@ -15,7 +15,7 @@ from voiceapp.nnrp.data_layouts import Descriptor, FrameSubmit, ResultPush, Stat
 from voiceapp.nnrp.layouts import ErrorCode, WireError
 from voiceapp.nnrp.wire import Frame, pack_body, unpack_body
 from voiceapp.protocol.codec import nested_too_deep
-from voiceapp.protocol.events import Object
+from voiceapp.types import JsonObject
 
 SCHEMA_VERSION: Final = "openai-compatible/1"
 OPERATION: Final = "chat.completions.create"
@@ -44,7 +44,7 @@ class ProfileError(RemoteProtocolError):
         self.kind = kind
 
     @property
-    def event(self) -> Object:
+    def event(self) -> JsonObject:
         """The terminal event that says so."""
         return error_event(self.kind, self.code, self.message)
 
@@ -67,7 +67,7 @@ class Request(msgspec.Struct, frozen=True):
     ``timeout_ms`` and ``cancel_after_events`` are 0 where the client asks for none.
     """
 
-    body: Object
+    body: JsonObject
     request_id: str = ""
     timeout_ms: int = 0
     cancel_after_events: int = 0
@@ -138,7 +138,7 @@ def _invalid(message: str) -> ProfileError:
     return ProfileError(message, code="invalid_submit_body")
 
 
-def _body(body: Any) -> Object:
+def _body(body: Any) -> JsonObject:
     def wrong(message: str) -> ProfileError:
         return ProfileError(message, code="invalid_body")
 
@@ -160,7 +160,7 @@ def _body(body: Any) -> Object:
     return body
 
 
-def _request_id(fields: Object) -> str:
+def _request_id(fields: JsonObject) -> str:
     request_id = fields.get("request_id", "-")
     if not isinstance(request_id, str) or not 0 < len(request_id) <= MAX_REQUEST_ID_CHARS:
         raise ProfileError(
@@ -190,7 +190,7 @@ def _policy(policy: Any) -> tuple[int, int, bool]:
     return numbers[0], numbers[1], diagnostics
 
 
-def write_submit(operation_id: int, envelope: Object) -> tuple[FrameSubmit, bytes]:
+def write_submit(operation_id: int, envelope: JsonObject) -> tuple[FrameSubmit, bytes]:
     """Return metadata and body of a FRAME_SUBMIT that carries ``envelope``."""
     return FrameSubmit(operation_id=operation_id), pack_body([Frame(Descriptor(), to_json(envelope))])
 
@@ -198,7 +198,7 @@ def write_submit(operation_id: int, envelope: Object) -> tuple[FrameSubmit, byte
 # -- events -----------------------------------------------------------------------------------------------
 
 
-def to_json(fields: Object) -> bytes:
+def to_json(fields: JsonObject) -> bytes:
     """Return JSON in UTF-8; half of a surrogate pair, which UTF-8 cannot say, becomes U+FFFD."""
     try:
         return msgspec.json.encode(fields)
@@ -207,38 +207,38 @@ def to_json(fields: Object) -> bytes:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
-def text_event(index: int, delta: str) -> Object:
+def text_event(index: int, delta: str) -> JsonObject:
     """Return a partial event that brings text of output item ``index``."""
     return {"type": "response.output_text.delta", "index": index, "delta": delta}
 
 
-def usage_event(usage: Object) -> Object:
+def usage_event(usage: JsonObject) -> JsonObject:
     """Return the partial event that counts tokens, as the service counted them."""
     return {"type": "response.usage", "usage": usage}
 
 
-def diagnostics_event(fields: Object) -> Object:
+def diagnostics_event(fields: JsonObject) -> JsonObject:
     """Return the partial event that a client gets who asked for ``nnrp.diagnostics``."""
     return {"type": "response.diagnostics", "diagnostics": fields}
 
 
-def completed_event(body: Object) -> Object:
+def completed_event(body: JsonObject) -> JsonObject:
     """Return the terminal event of success; ``body`` is a ``chat.completion``."""
     return {"type": COMPLETED, "body": body}
 
 
-def error_event(kind: str, code: str, message: str) -> Object:
+def error_event(kind: str, code: str, message: str) -> JsonObject:
     """Return the terminal event of failure."""
     return {"type": ERROR, "error": {"type": kind, "code": code, "message": message}}
 
 
-def cancelled_event(reason: str) -> Object:
+def cancelled_event(reason: str) -> JsonObject:
     """Return the terminal event of a cancellation that this side decided."""
     return {"type": CANCELLED, "reason": reason}
 
 
 def write_result(
-    status: Status, event: Object | None, *, total_ms: int = 0, queue_ms: int = 0
+    status: Status, event: JsonObject | None, *, total_ms: int = 0, queue_ms: int = 0
 ) -> tuple[ResultPush, bytes]:
     """Return metadata and body of a RESULT_PUSH; ``event`` is ``None`` for a success that has none.
 
@@ -251,7 +251,7 @@ def write_result(
     return metadata, pack_body([Frame(Descriptor(), to_json(event))])
 
 
-def read_result(metadata: ResultPush, body: bytes) -> Object | None:
+def read_result(metadata: ResultPush, body: bytes) -> JsonObject | None:
     """Return the terminal event of a RESULT_PUSH, ``None`` for an empty success; raise ``WireError``."""
     frames = unpack_body(
         body, kind_bitmap=metadata.payload_kind_bitmap, frame_count=metadata.payload_frame_count
@@ -266,7 +266,7 @@ def read_result(metadata: ResultPush, body: bytes) -> Object | None:
     return event
 
 
-def read_event(payload: bytes) -> Object:
+def read_event(payload: bytes) -> JsonObject:
     """Return an event that a server sent; raise ``WireError`` where it is none."""
     try:
         event = msgspec.json.decode(payload)

@@ -9,10 +9,10 @@ from voiceapp.nnrp import profile
 from voiceapp.nnrp.wire import MAX_BODY_BYTES
 from voiceapp.protocol import chat_chunks, tool_calls
 from voiceapp.protocol.chat_chunks import Delta
-from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_call_assembler import ToolCallAssembler
 from voiceapp.protocol.tool_calls import AnyToolCallEvent, ToolCallCompleted, ToolCallFault
-from voiceapp.text.chat_result import Collector
+from voiceapp.text.chat.result import Collector
+from voiceapp.types import JsonObject
 
 MAX_REPLY_CHARS: Final = MAX_BODY_BYTES // 8
 """Longest text of a reply: its last event holds all of it, and JSON may take six bytes for a character."""
@@ -30,15 +30,15 @@ class Reply:
         self._with_chunks = with_chunks
         self._assembler = ToolCallAssembler(scope)
         self._chars = 0
-        self._calls: list[Object] = []
+        self._calls: list[JsonObject] = []
         self._begun = False
 
     @property
-    def usage(self) -> Object | None:
+    def usage(self) -> JsonObject | None:
         """What the service counted, ``None`` so far; of one that counts in every chunk the last count."""
         return self._collector.usage
 
-    def feed(self, chunk: Object) -> list[Object]:
+    def feed(self, chunk: JsonObject) -> list[JsonObject]:
         """Return the events that a chunk makes; raise ``RemoteProtocolError`` where it breaks the rules."""
         read = chat_chunks.read(chunk)
         self._begun |= bool(read.choices)
@@ -52,7 +52,7 @@ class Reply:
         self._collector.feed(chunk)
         return events
 
-    def finish(self) -> list[Object]:
+    def finish(self) -> list[JsonObject]:
         """The stream is over: return the last partial events, the count of tokens among them.
 
         Raises ``RemoteProtocolError`` for a stream without any choice, or in which the name of a tool call
@@ -69,19 +69,19 @@ class Reply:
             events.append(profile.usage_event(self.usage))
         return events
 
-    def body(self) -> Object:
+    def body(self) -> JsonObject:
         """Return the whole reply as a ``chat.completion``."""
         return self._collector.result(self._calls)
 
-    def counted(self, body: Object) -> tuple[int, int]:
+    def counted(self, body: JsonObject) -> tuple[int, int]:
         """Return (tokens in, tokens out), see ``Collector.counted``; 0 where nothing came back."""
         return self._collector.counted(body) if self._begun or self.usage else (0, 0)
 
-    def abort(self, fault: ToolCallFault) -> list[Object]:
+    def abort(self, fault: ToolCallFault) -> list[JsonObject]:
         """The stream failed or was given up: return an error for each tool call that had started."""
         return self._tool_calls(self._assembler.abort(fault))
 
-    def _texts(self, delta: Delta, chunk: Object) -> list[Object]:
+    def _texts(self, delta: Delta, chunk: JsonObject) -> list[JsonObject]:
         events = []
         for text in filter(None, (delta.content, delta.refusal)):
             self._grow(len(text))
@@ -89,7 +89,7 @@ class Reply:
             events.append({**event, "openai_chunk": chunk} if self._with_chunks else event)
         return events
 
-    def _tool_calls(self, found: list[AnyToolCallEvent]) -> list[Object]:
+    def _tool_calls(self, found: list[AnyToolCallEvent]) -> list[JsonObject]:
         for event in found:
             if isinstance(event, ToolCallCompleted):
                 self._grow(len(event.arguments))

@@ -15,9 +15,9 @@ from voiceapp.nnrp.backing import DEFAULT_MODEL, Backing
 from voiceapp.nnrp.data_layouts import Status
 from voiceapp.nnrp.profile import ProfileError, Request
 from voiceapp.nnrp.replies import Reply
-from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import ToolCallFault
-from voiceapp.records.tokens import QuotaExceeded, TokenHolder
+from voiceapp.records.store.tokens import QuotaExceeded, TokenHolder
+from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ _LOOK_S: Final = 0.05
 _ENGINE_OVERLOAD: Final = frozenset({"rate_limit_exceeded"})
 _ENGINE_TIMEOUT: Final = frozenset({"text_engine_timeout"})
 
-Tell = Callable[[Object], Awaitable[None]]
+Tell = Callable[[JsonObject], Awaitable[None]]
 """Sends a partial event; waits where the client reads too slowly."""
 
 
@@ -68,7 +68,7 @@ class Work:
         self._provider = ""
         self._emitted = 0
 
-    async def run(self) -> tuple[Status, Object]:
+    async def run(self) -> tuple[Status, JsonObject]:
         """Answer the operation; return its terminal event and the status that goes with it."""
         try:
             async with asyncio.timeout(None) as self._limit:
@@ -110,7 +110,7 @@ class Work:
         except Exception:
             logger.exception("operation %s could not be charged", self._name)
 
-    async def _answer(self) -> tuple[Status, Object]:
+    async def _answer(self) -> tuple[Status, JsonObject]:
         async with self._place():
             engine = await self._backing.engine(self._holder, self._request.body)
             if self._request.diagnostics:
@@ -150,7 +150,7 @@ class Work:
                     return
             await asyncio.sleep(_LOOK_S)
 
-    async def _pass_on(self, events: list[Object]) -> bool:
+    async def _pass_on(self, events: list[JsonObject]) -> bool:
         """Send partial events; return whether the client has as many as it wants."""
         for event in events if self._request.streaming else ():
             await self._tell(event)
@@ -159,7 +159,7 @@ class Work:
                 return True
         return False
 
-    async def _cancelled(self) -> tuple[Status, Object]:
+    async def _cancelled(self) -> tuple[Status, JsonObject]:
         message = "The operation was cancelled after as many events as its request allows."
         await self._give_up(ToolCallFault(type="cancelled", code="cancel_after_events", message=message))
         return Status.CANCELLED, profile.cancelled_event("cancel_after_events")
@@ -171,7 +171,7 @@ class Work:
                 await self._tell(event)
 
 
-def _body(body: Object) -> Object:
+def _body(body: JsonObject) -> JsonObject:
     """Return the request as the engine gets it: streamed, and counted for whoever pays."""
     options = body.get("stream_options") or {}
     if body["model"] == DEFAULT_MODEL:

@@ -21,10 +21,10 @@ from voiceapp.protocol.events import (
     SERVER_EVENTS,
     Error,
     Event,
-    Object,
     ResponseOutputAudioDelta,
     UnknownEvent,
 )
+from voiceapp.types import JsonObject
 
 MAX_DEPTH = 100
 """Deepest nesting that is read: copying and writing take several Python frames for each level."""
@@ -32,7 +32,7 @@ MAX_DEPTH = 100
 _AUDIO_DELTA = msgspec.json.Decoder(ResponseOutputAudioDelta)
 _AUDIO_DELTA_MARK = f'"{ResponseOutputAudioDelta.type_name()}"'
 _AUDIO_DELTA_MARK_BYTES = _AUDIO_DELTA_MARK.encode()
-_OBJECT = msgspec.json.Decoder(Object)
+_OBJECT = msgspec.json.Decoder(JsonObject)
 _KNOWN: dict[type[Event], frozenset[str]] = {
     # A client that sends the name of our own place for extras must not fill it: what lies there replaces
     # fields that were checked.
@@ -41,7 +41,7 @@ _KNOWN: dict[type[Event], frozenset[str]] = {
 }
 
 
-def decode_fields(data: str | bytes) -> Object:
+def decode_fields(data: str | bytes) -> JsonObject:
     """Return a message's JSON object; raise ``DecodeError`` where it is none or has no ``type``."""
     try:
         fields = _OBJECT.decode(data)
@@ -62,7 +62,7 @@ def decode_fields(data: str | bytes) -> Object:
     return fields
 
 
-def _too_deep(data: str | bytes, fields: Object) -> bool:
+def _too_deep(data: str | bytes, fields: JsonObject) -> bool:
     """Whether objects and arrays lie deeper in one another than ``MAX_DEPTH``."""
     opened = (
         data.count("{") + data.count("[") if isinstance(data, str) else data.count(b"{") + data.count(b"[")
@@ -72,7 +72,7 @@ def _too_deep(data: str | bytes, fields: Object) -> bool:
     return nested_too_deep(fields, MAX_DEPTH)
 
 
-def nested_too_deep(fields: Object, max_depth: int, max_containers: float = math.inf) -> bool:
+def nested_too_deep(fields: JsonObject, max_depth: int, max_containers: float = math.inf) -> bool:
     """Whether objects and arrays lie deeper in one another than that, or are more in all than that."""
     level: list[Any] = [fields]
     seen = 0
@@ -121,7 +121,7 @@ def decode_server(data: str | bytes) -> Event | UnknownEvent:
     return server_event(decode_fields(data))
 
 
-def server_event(fields: Object) -> Event | UnknownEvent:
+def server_event(fields: JsonObject) -> Event | UnknownEvent:
     """Turn a JSON object into a server event."""
     event = _event(fields, SERVER_EVENTS)
     for holder, kinds in _INSIDE.items():
@@ -130,7 +130,7 @@ def server_event(fields: Object) -> Event | UnknownEvent:
     return event
 
 
-def _check_inside(holder: str, inner: Object, kinds: Mapping[str, type | tuple[type, ...]]) -> None:
+def _check_inside(holder: str, inner: JsonObject, kinds: Mapping[str, type | tuple[type, ...]]) -> None:
     """Raise ``DecodeError`` where a part of an event that is kept as it is cannot be read."""
     for name, kind in kinds.items():
         value = inner.get(name)
@@ -142,12 +142,12 @@ def _check_inside(holder: str, inner: Object, kinds: Mapping[str, type | tuple[t
             raise DecodeError(f"Invalid type for '{param}'.", code="invalid_type", param=param)
 
 
-def client_event(fields: Object) -> Event | UnknownEvent:
+def client_event(fields: JsonObject) -> Event | UnknownEvent:
     """Turn a JSON object into a client event."""
     return _event(fields, CLIENT_EVENTS)
 
 
-def _event(fields: Object, types: Mapping[str, type[Event]]) -> Event | UnknownEvent:
+def _event(fields: JsonObject, types: Mapping[str, type[Event]]) -> Event | UnknownEvent:
     cls = types.get(fields["type"])
     if cls is None:
         return UnknownEvent(type=fields["type"], fields=fields)
@@ -207,11 +207,11 @@ def _explain(reason: str) -> DecodeError:
     return DecodeError("Invalid event.", code="invalid_event")
 
 
-def to_fields(event: Event | UnknownEvent) -> Object:
+def to_fields(event: Event | UnknownEvent) -> JsonObject:
     """Return an event as a JSON object, ``type`` first, unknown fields last."""
     if isinstance(event, UnknownEvent):
         return dict(event.fields)
-    fields: Object = msgspec.to_builtins(event)
+    fields: JsonObject = msgspec.to_builtins(event)
     fields.update(fields.pop(EXTRA, {}))
     return fields
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.errors import AudioFormatError
-from voiceapp.protocol.events import Object
+from voiceapp.types import JsonObject
 
 
 class Dialect(Enum):
@@ -130,7 +130,7 @@ _NULLABLE_IN_CONTRACT = frozenset({
 })  # fmt: skip
 
 
-def detect(session: Object) -> Dialect:
+def detect(session: JsonObject) -> Dialect:
     """Return the dialect of a service from the ``session`` of its first frame, ``session.created``."""
     if "modalities" in session or "input_audio_format" in session:
         return Dialect.PREVIEW
@@ -140,7 +140,7 @@ def detect(session: Object) -> Dialect:
 # -- whole events ---------------------------------------------------------------------------------------
 
 
-def to_ga(fields: Object, source: Dialect, half: Half) -> list[Object]:
+def to_ga(fields: JsonObject, source: Dialect, half: Half) -> list[JsonObject]:
     """Return the GA events that one event of ``source`` stands for; ``fields`` is not changed."""
     if source is Dialect.GA:
         return [fields]
@@ -164,7 +164,7 @@ def to_ga(fields: Object, source: Dialect, half: Half) -> list[Object]:
     return [event]
 
 
-def _with_item_done(kind: str, event: Object) -> list[Object]:
+def _with_item_done(kind: str, event: JsonObject) -> list[JsonObject]:
     """Add the ``conversation.item.done`` that a preview service leaves unsaid."""
     done = {
         "type": "conversation.item.done",
@@ -181,7 +181,7 @@ def _with_item_done(kind: str, event: Object) -> list[Object]:
     return [event]
 
 
-def from_ga(fields: Object, target: Dialect, half: Half) -> list[Object]:
+def from_ga(fields: JsonObject, target: Dialect, half: Half) -> list[JsonObject]:
     """Return what a GA event is in ``target``, possibly nothing; ``fields`` is not changed."""
     if target is Dialect.GA:
         return [fields]
@@ -206,7 +206,7 @@ def from_ga(fields: Object, target: Dialect, half: Half) -> list[Object]:
     return [event]
 
 
-def _error_to_preview(error: Object) -> Object:
+def _error_to_preview(error: JsonObject) -> JsonObject:
     """Name the fields that an error speaks of as the client knows them."""
     result = dict(error)
     for name in ("message", "param"):
@@ -220,7 +220,7 @@ def _is_transcription(session: Any) -> bool:
     return isinstance(session, dict) and session.get("type") == "transcription"
 
 
-def _to_contract(event: Object, *, of_transcription: bool) -> Object:
+def _to_contract(event: JsonObject, *, of_transcription: bool) -> JsonObject:
     if of_transcription:
         # Its first event is described for conversations only, and its transcription is never null.
         session = dict(event["session"])
@@ -232,7 +232,7 @@ def _to_contract(event: Object, *, of_transcription: bool) -> Object:
     if event["type"] == "input_audio_buffer.dtmf_event_received" and "event" in event:
         event = {**event, "digit": event["event"]}
         event.setdefault("event_id", f"event_dtmf_{event.get('received_at', 0)}")
-    pruned: Object = _without_nulls(event)
+    pruned: JsonObject = _without_nulls(event)
     return pruned
 
 
@@ -250,12 +250,12 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _convert_payload(
-    fields: Object,
+    fields: JsonObject,
     half: Half,
-    session: Callable[[Object], Object],
-    response: Callable[[Object, Half], Object],
-    item: Callable[[Object], Object],
-) -> Object:
+    session: Callable[[JsonObject], JsonObject],
+    response: Callable[[JsonObject, Half], JsonObject],
+    item: Callable[[JsonObject], JsonObject],
+) -> JsonObject:
     event = dict(fields)
     if isinstance(event.get("session"), dict):
         event["session"] = session(event["session"])
@@ -269,8 +269,8 @@ def _convert_payload(
 # -- session --------------------------------------------------------------------------------------------
 
 
-def _audio_to_ga(source: Object, target: Object) -> None:
-    audio: Object = {}
+def _audio_to_ga(source: JsonObject, target: JsonObject) -> None:
+    audio: JsonObject = {}
     for name, (side, leaf), convert, _ in _AUDIO_PATHS:
         if name in source:
             audio.setdefault(side, {})[leaf] = convert(target.pop(name))
@@ -278,7 +278,7 @@ def _audio_to_ga(source: Object, target: Object) -> None:
         target["audio"] = audio
 
 
-def _audio_to_preview(target: Object) -> None:
+def _audio_to_preview(target: JsonObject) -> None:
     audio = target.pop("audio", None)
     if not isinstance(audio, dict):
         return
@@ -288,25 +288,25 @@ def _audio_to_preview(target: Object) -> None:
             target[name] = convert(part[leaf])
 
 
-def _rename(fields: Object, old: str, new: str) -> None:
+def _rename(fields: JsonObject, old: str, new: str) -> None:
     if old in fields:
         fields[new] = fields.pop(old)
 
 
-def _modalities_to_ga(fields: Object) -> None:
+def _modalities_to_ga(fields: JsonObject) -> None:
     _rename(fields, "modalities", "output_modalities")
     modalities = fields.get("output_modalities")
     if isinstance(modalities, list) and "audio" in modalities:
         fields["output_modalities"] = ["audio"]
 
 
-def _modalities_to_preview(fields: Object) -> None:
+def _modalities_to_preview(fields: JsonObject) -> None:
     _rename(fields, "output_modalities", "modalities")
     if fields.get("modalities") == ["audio"]:
         fields["modalities"] = ["audio", "text"]
 
 
-def _session_to_ga(session: Object) -> Object:
+def _session_to_ga(session: JsonObject) -> JsonObject:
     result = {name: value for name, value in session.items() if name not in _PREVIEW_ONLY}
     _modalities_to_ga(result)
     _rename(result, "max_response_output_tokens", "max_output_tokens")
@@ -314,7 +314,7 @@ def _session_to_ga(session: Object) -> Object:
     return result
 
 
-def _session_to_preview(session: Object) -> Object:
+def _session_to_preview(session: JsonObject) -> JsonObject:
     result = {name: value for name, value in session.items() if name not in _GA_ONLY_SESSION}
     _modalities_to_preview(result)
     _rename(result, "max_output_tokens", "max_response_output_tokens")
@@ -325,7 +325,7 @@ def _session_to_preview(session: Object) -> Object:
 # -- responses and items --------------------------------------------------------------------------------
 
 
-def _response_to_ga(response: Object, half: Half) -> Object:
+def _response_to_ga(response: JsonObject, half: Half) -> JsonObject:
     result = {name: value for name, value in response.items() if name not in _PREVIEW_ONLY}
     _modalities_to_ga(result)
     _rename(result, "max_response_output_tokens", "max_output_tokens")
@@ -333,7 +333,7 @@ def _response_to_ga(response: Object, half: Half) -> Object:
     return _with_items(result, _item_to_ga)
 
 
-def _response_to_preview(response: Object, half: Half) -> Object:
+def _response_to_preview(response: JsonObject, half: Half) -> JsonObject:
     result = dict(response)
     _modalities_to_preview(result)
     _audio_to_preview(result)
@@ -342,7 +342,7 @@ def _response_to_preview(response: Object, half: Half) -> Object:
     return _with_items(result, _item_to_preview)
 
 
-def _with_items(response: Object, convert: Callable[[Object], Object]) -> Object:
+def _with_items(response: JsonObject, convert: Callable[[JsonObject], JsonObject]) -> JsonObject:
     for name in ("output", "input"):
         items = response.get(name)
         if isinstance(items, list):
@@ -354,19 +354,19 @@ _PARTS_TO_GA = {"text": "output_text", "audio": "output_audio"}
 _PARTS_TO_PREVIEW = {ga: preview for preview, ga in _PARTS_TO_GA.items()}
 
 
-def _item_to_ga(item: Object) -> Object:
+def _item_to_ga(item: JsonObject) -> JsonObject:
     result = _with_parts(item, _PARTS_TO_GA)
     if result.get("object") == "realtime.item":
         del result["object"]
     return result
 
 
-def _item_to_preview(item: Object) -> Object:
+def _item_to_preview(item: JsonObject) -> JsonObject:
     result = _with_parts(item, _PARTS_TO_PREVIEW)
     return result if result.get("type") == "item_reference" else {**result, "object": "realtime.item"}
 
 
-def _with_parts(item: Object, names: dict[str, str]) -> Object:
+def _with_parts(item: JsonObject, names: dict[str, str]) -> JsonObject:
     """Rename the content parts of an assistant's item; a user's are the same in every dialect."""
     result = dict(item)
     if item.get("role") == "assistant" and isinstance(item.get("content"), list):

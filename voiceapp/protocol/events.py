@@ -8,12 +8,13 @@ and a relay must not lose one.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-Object = dict[str, Any]
+from voiceapp.types import JsonObject
+
 EventId = Annotated[str, msgspec.Meta(max_length=512)]
 
 EXTRA = "~extra"
@@ -23,7 +24,7 @@ EXTRA = "~extra"
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Base of every event; ``extra`` holds top-level fields unknown here, kept for re-encoding."""
 
-    extra: Object = msgspec.field(default_factory=dict, name=EXTRA)
+    extra: JsonObject = msgspec.field(default_factory=dict, name=EXTRA)
 
     @classmethod
     def type_name(cls) -> str:
@@ -47,18 +48,18 @@ class UnknownEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event whose type this version does not know; ``fields`` is the whole of it."""
 
     type: str
-    fields: Object
+    fields: JsonObject
 
 
 # -- client events --------------------------------------------------------------------------------------
 
 
 class SessionUpdate(ClientEvent, frozen=True, kw_only=True, tag="session.update"):
-    session: Object
+    session: JsonObject
 
 
 class TranscriptionSessionUpdate(ClientEvent, frozen=True, kw_only=True, tag="transcription_session.update"):
-    session: Object
+    session: JsonObject
 
 
 class InputAudioBufferAppend(ClientEvent, frozen=True, kw_only=True, tag="input_audio_buffer.append"):
@@ -82,7 +83,7 @@ class OutputAudioBufferClear(ClientEvent, frozen=True, kw_only=True, tag="output
 class ConversationItemCreate(ClientEvent, frozen=True, kw_only=True, tag="conversation.item.create"):
     """``previous_item_id``: ``"root"`` puts the item first, ``None`` or nothing last."""
 
-    item: Object
+    item: JsonObject
     previous_item_id: str | UnsetType | None = UNSET
 
 
@@ -103,7 +104,7 @@ class ConversationItemDelete(ClientEvent, frozen=True, kw_only=True, tag="conver
 
 
 class ResponseCreate(ClientEvent, frozen=True, kw_only=True, tag="response.create"):
-    response: Object | UnsetType | None = UNSET
+    response: JsonObject | UnsetType | None = UNSET
 
 
 class ResponseCancel(ClientEvent, frozen=True, kw_only=True, tag="response.cancel"):
@@ -116,51 +117,51 @@ class ResponseCancel(ClientEvent, frozen=True, kw_only=True, tag="response.cance
 class Error(ServerEvent, frozen=True, kw_only=True, tag="error"):
     """``error``: ``{type, code, message, param, event_id}``; most errors leave the session alive."""
 
-    error: Object
+    error: JsonObject
 
 
 class SessionCreated(ServerEvent, frozen=True, kw_only=True, tag="session.created"):
-    session: Object
+    session: JsonObject
 
 
 class SessionUpdated(ServerEvent, frozen=True, kw_only=True, tag="session.updated"):
-    session: Object
+    session: JsonObject
 
 
 class TranscriptionSessionUpdated(
     ServerEvent, frozen=True, kw_only=True, tag="transcription_session.updated"
 ):
-    session: Object
+    session: JsonObject
 
 
 class RateLimitsUpdated(ServerEvent, frozen=True, kw_only=True, tag="rate_limits.updated"):
-    rate_limits: list[Object]
+    rate_limits: list[JsonObject]
 
 
 # -- server events: conversation ------------------------------------------------------------------------
 
 
 class ConversationCreated(ServerEvent, frozen=True, kw_only=True, tag="conversation.created"):
-    conversation: Object
+    conversation: JsonObject
 
 
 class ConversationItemAdded(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.added"):
-    item: Object
+    item: JsonObject
     previous_item_id: str | UnsetType | None = UNSET
 
 
 class ConversationItemCreated(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.created"):
-    item: Object
+    item: JsonObject
     previous_item_id: str | UnsetType | None = UNSET
 
 
 class ConversationItemDone(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.done"):
-    item: Object
+    item: JsonObject
     previous_item_id: str | UnsetType | None = UNSET
 
 
 class ConversationItemRetrieved(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.retrieved"):
-    item: Object
+    item: JsonObject
 
 
 class ConversationItemTruncated(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.truncated"):
@@ -201,7 +202,7 @@ class ConversationItemInputAudioTranscriptionCompleted(
     item_id: str
     content_index: int
     transcript: str
-    usage: Object | UnsetType = UNSET
+    usage: JsonObject | UnsetType = UNSET
 
 
 class ConversationItemInputAudioTranscriptionFailed(
@@ -209,7 +210,7 @@ class ConversationItemInputAudioTranscriptionFailed(
 ):
     item_id: str
     content_index: int
-    error: Object
+    error: JsonObject
 
 
 # -- server events: audio buffers -----------------------------------------------------------------------
@@ -273,11 +274,11 @@ class OutputAudioBufferCleared(ServerEvent, frozen=True, kw_only=True, tag="outp
 
 
 class ResponseCreated(ServerEvent, frozen=True, kw_only=True, tag="response.created"):
-    response: Object
+    response: JsonObject
 
 
 class ResponseDone(ServerEvent, frozen=True, kw_only=True, tag="response.done"):
-    response: Object
+    response: JsonObject
 
 
 class OutputItemEvent(ServerEvent, frozen=True, kw_only=True):
@@ -286,11 +287,11 @@ class OutputItemEvent(ServerEvent, frozen=True, kw_only=True):
 
 
 class ResponseOutputItemAdded(OutputItemEvent, frozen=True, kw_only=True, tag="response.output_item.added"):
-    item: Object
+    item: JsonObject
 
 
 class ResponseOutputItemDone(OutputItemEvent, frozen=True, kw_only=True, tag="response.output_item.done"):
-    item: Object
+    item: JsonObject
 
 
 class ContentEvent(OutputItemEvent, frozen=True, kw_only=True):
@@ -299,11 +300,11 @@ class ContentEvent(OutputItemEvent, frozen=True, kw_only=True):
 
 
 class ResponseContentPartAdded(ContentEvent, frozen=True, kw_only=True, tag="response.content_part.added"):
-    part: Object
+    part: JsonObject
 
 
 class ResponseContentPartDone(ContentEvent, frozen=True, kw_only=True, tag="response.content_part.done"):
-    part: Object
+    part: JsonObject
 
 
 class ResponseOutputTextDelta(ContentEvent, frozen=True, kw_only=True, tag="response.output_text.delta"):

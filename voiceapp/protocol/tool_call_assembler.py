@@ -10,7 +10,6 @@ from msgspec import UNSET, UnsetType
 from voiceapp.errors import RemoteProtocolError
 from voiceapp.protocol import chat_chunks
 from voiceapp.protocol.chat_chunks import CallFragment, CallFunction, ChatChunk, Delta
-from voiceapp.protocol.events import Object
 from voiceapp.protocol.tool_calls import (
     MAX_ARGUMENTS_CHARS,
     MAX_CALLS,
@@ -22,6 +21,7 @@ from voiceapp.protocol.tool_calls import (
     ToolCallOrder,
     ToolCallStarted,
 )
+from voiceapp.types import JsonObject
 
 
 class _Call:
@@ -36,7 +36,7 @@ class _Call:
         self.call_id = ""
         self.name = ""
         self.started: ToolCallStarted | None = None
-        self.waiting: list[tuple[str, Object]] = []
+        self.waiting: list[tuple[str, JsonObject]] = []
         """Arguments that came before the call could start, and their chunks."""
 
 
@@ -72,7 +72,7 @@ class ToolCallAssembler:
             self._texts[choice] = self._next_item()
         return self._texts[choice]
 
-    def feed(self, chunk: Object, read: ChatChunk | None = None) -> list[AnyToolCallEvent]:
+    def feed(self, chunk: JsonObject, read: ChatChunk | None = None) -> list[AnyToolCallEvent]:
         """Take a ``chat.completion.chunk``, and what it says where that was read already.
 
         Raises ``RemoteProtocolError`` where it cannot be read.
@@ -113,7 +113,7 @@ class ToolCallAssembler:
         return self._items - 1
 
     def _take(
-        self, choice: int, fragment: CallFragment, position: int | None, chunk: Object
+        self, choice: int, fragment: CallFragment, position: int | None, chunk: JsonObject
     ) -> list[AnyToolCallEvent]:
         if choice in self._ended:
             raise RemoteProtocolError(
@@ -167,7 +167,7 @@ class ToolCallAssembler:
                 return call
         return None
 
-    def _start(self, call: _Call, chunk: Object | None) -> list[AnyToolCallEvent]:
+    def _start(self, call: _Call, chunk: JsonObject | None) -> list[AnyToolCallEvent]:
         if call.started is not None:
             return []
         call.started = ToolCallStarted(
@@ -184,7 +184,7 @@ class ToolCallAssembler:
         call.waiting = []
         return found
 
-    def _arguments(self, call: _Call, text: str, chunk: Object) -> list[AnyToolCallEvent]:
+    def _arguments(self, call: _Call, text: str, chunk: JsonObject) -> list[AnyToolCallEvent]:
         if call.started is None:
             call.waiting.append((text, chunk))
             return []
@@ -198,7 +198,7 @@ class ToolCallAssembler:
         self._order.take(delta)
         return [delta]
 
-    def _end(self, choice: int, reason: str, chunk: Object | None) -> list[AnyToolCallEvent]:
+    def _end(self, choice: int, reason: str, chunk: JsonObject | None) -> list[AnyToolCallEvent]:
         if choice in self._ended:
             return []
         self._ended.add(choice)
@@ -216,7 +216,7 @@ class ToolCallAssembler:
             found.append(self._ending(call, reason, chunk))
         return found
 
-    def _ending(self, call: _Call, reason: str, chunk: Object | None) -> AnyToolCallEvent:
+    def _ending(self, call: _Call, reason: str, chunk: JsonObject | None) -> AnyToolCallEvent:
         assert call.started is not None
         arguments = self._order.arguments(call.call_id)
         event: AnyToolCallEvent
@@ -241,7 +241,7 @@ class ToolCallAssembler:
         self._order.take(event)
         return event
 
-    def _source(self, chunk: Object | None) -> Object | UnsetType:
+    def _source(self, chunk: JsonObject | None) -> JsonObject | UnsetType:
         return UNSET if chunk is None else chunk
 
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from voiceapp.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
-from voiceapp.protocol.events import Object
+from voiceapp.types import JsonObject
 
 CONTRACT: Final = "openai-compatible/1"
 
@@ -35,7 +35,7 @@ class ToolCallEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     index: Annotated[int, msgspec.Meta(ge=0)]
     item_id: Filled
     call_id: Filled
-    openai_chunk: Object | UnsetType = UNSET
+    openai_chunk: JsonObject | UnsetType = UNSET
 
     @classmethod
     def type_name(cls) -> str:
@@ -87,7 +87,7 @@ def is_tool_call(fields: Mapping[str, Any]) -> bool:
     return fields.get("type") in _NAMES
 
 
-def read(fields: Object) -> AnyToolCallEvent:
+def read(fields: JsonObject) -> AnyToolCallEvent:
     """Return a JSON object as an event; raise ``RemoteProtocolError`` where it breaks the contract."""
     try:
         event: AnyToolCallEvent = msgspec.convert(fields, AnyToolCallEvent)
@@ -96,9 +96,9 @@ def read(fields: Object) -> AnyToolCallEvent:
     return event
 
 
-def write(event: AnyToolCallEvent) -> Object:
+def write(event: AnyToolCallEvent) -> JsonObject:
     """Return an event as the JSON object that goes on the wire."""
-    fields: Object = msgspec.to_builtins(event)
+    fields: JsonObject = msgspec.to_builtins(event)
     return fields
 
 

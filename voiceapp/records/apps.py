@@ -15,6 +15,6 @@ class RecordsConfig(AppConfig):
 
     def ready(self) -> None:
         """Connect the seeding of the first assistant."""
-        from voiceapp.records.seeding import seed_assistant
+        from voiceapp.records.setup.seeding import seed_assistant
 
         post_migrate.connect(seed_assistant, sender=self)

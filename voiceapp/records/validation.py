@@ -8,8 +8,8 @@ import msgspec
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from voiceapp.http_tools import MAX_OPERATIONS
-from voiceapp.mcp_servers import read_servers
+from voiceapp.assistants.http_tools import MAX_OPERATIONS
+from voiceapp.assistants.mcp_servers import read_servers
 from voiceapp.tools.registry import registry
 
 MAX_VOICES = 32

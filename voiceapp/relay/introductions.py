@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from voiceapp.config import AssistantConfig, VoiceConfig
+from voiceapp.assistants.assistant import AssistantConfig
+from voiceapp.config import VoiceConfig
 from voiceapp.conversation.actions import SendBrowser, to_browser
-from voiceapp.protocol.events import Object
-from voiceapp.relay.legs import Legs
+from voiceapp.relay.session.transcoding import Transcoding
+from voiceapp.types import JsonObject
 
 
-def ready(session_id: str, assistant: AssistantConfig, legs: Legs, config: VoiceConfig) -> Object:
+def ready(
+    session_id: str, assistant: AssistantConfig, transcoding: Transcoding, config: VoiceConfig
+) -> JsonObject:
     """Return the part of ``session.ready`` that does not depend on the service."""
     return {
         "type": "session.ready",
         "session_id": session_id,
         "assistant": {"slug": assistant.slug, "name": assistant.name},
-        "audio": {"input": legs.input.to_ga(), "output": legs.output.to_ga()},
+        "audio": {"input": transcoding.input.to_ga(), "output": transcoding.output.to_ga()},
         "transcription": assistant.transcription is not None,
         "grace_ms": int(config.grace_s * 1000),
         "limits": {"max_session_ms": int(config.max_session_s * 1000)},
     }
 
 
-def resumed(session_id: str, seq: int, frames: int, *, lost: bool, moved: bool = False) -> Object:
+def resumed(session_id: str, seq: int, frames: int, *, lost: bool, moved: bool = False) -> JsonObject:
     """Return ``session.resumed``: messages go on after ``seq``; ``lost``: some before that are missing.
 
     A line that dies without a goodbye swallows what the microphone brings: the page sends again what follows

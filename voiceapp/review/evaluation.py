@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from voiceapp.errors import TextEngineError
-from voiceapp.review.transcript import Remark, as_text
+from voiceapp.review.remarks import Remark, as_text
 from voiceapp.text.asking import Spent, ask_for
-from voiceapp.text.completions import Completions
-
-Object = dict[str, Any]
+from voiceapp.text.provider import Completions
+from voiceapp.types import JsonObject
 
 MAX_CRITERIA: Final = 20
 MAX_CRITERIA_CHARS: Final = 4_000
@@ -27,7 +26,7 @@ _ORDER: Final = (
 class Judgement:
     """What the evaluator found: ``scores`` ({criterion, score, reason}), ``overall``, ``comment``."""
 
-    scores: list[Object]
+    scores: list[JsonObject]
     overall: int
     comment: str
     model: str
@@ -79,7 +78,7 @@ async def judge(said: Sequence[Remark], criteria: Sequence[str], completions: Co
     )
 
 
-def _schema(count: int) -> Object:
+def _schema(count: int) -> JsonObject:
     score = {"type": "integer", "minimum": 0, "maximum": 10}
     one = {
         "type": "object",

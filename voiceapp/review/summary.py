@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from voiceapp.review import extract
-from voiceapp.review.transcript import Remark, as_text
+from voiceapp.review import extractive
+from voiceapp.review.remarks import Remark, as_text
 from voiceapp.text.asking import Spent, ask_for
-from voiceapp.text.completions import Completions
+from voiceapp.text.provider import Completions
 
 TITLE_CHARS: Final = 80
 SUMMARY_CHARS: Final = 1_000
@@ -43,7 +43,7 @@ async def summarise(conversation: Sequence[Remark], completions: Completions) ->
         return "", ""
     if completions.provider == "embedded":
         # Hours of talk take seconds, in which nobody else's audio would move.
-        return await asyncio.to_thread(lambda: (extract.title_of(said), extract.summary_of(said)))
+        return await asyncio.to_thread(lambda: (extractive.title_of(said), extractive.summary_of(said)))
     body = {
         "messages": [
             {"role": "system", "content": _ORDER},

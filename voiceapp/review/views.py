@@ -18,11 +18,11 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from voiceapp.errors import TextEngineError
-from voiceapp.records import store
 from voiceapp.records.models import Session
+from voiceapp.records.store import store
 from voiceapp.review import evaluation
 from voiceapp.review.evaluation import Judgement
-from voiceapp.review.transcript import Remark, said_in
+from voiceapp.review.remarks import Remark, said_in
 from voiceapp.text import providers
 
 TIME_S: Final = 120.0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from voiceapp.errors import TextEngineError
 from voiceapp.text import structured
-from voiceapp.text.chat_result import Collector, Meter
-from voiceapp.text.completions import Completions
-
-Object = dict[str, Any]
+from voiceapp.text.chat.result import Collector, Meter
+from voiceapp.text.provider import Completions
+from voiceapp.types import JsonObject
 
 ATTEMPTS: Final = 2
 """An answer that does not fit its schema is asked for once more."""
@@ -25,7 +24,7 @@ class Spent:
     tokens_out: int = 0
     model: str = ""
 
-    def add(self, meter: Meter, body: Object) -> None:
+    def add(self, meter: Meter, body: JsonObject) -> None:
         """Count one request."""
         tokens_in, tokens_out = meter.counted(body)
         self.tokens_in += tokens_in
@@ -33,7 +32,7 @@ class Spent:
         self.model = meter.model or self.model
 
 
-async def take_in(completions: Completions, body: Object, meter: Meter) -> None:
+async def take_in(completions: Completions, body: JsonObject, meter: Meter) -> None:
     """Feed ``meter`` the whole answer; raise ``TextEngineError``."""
     chunks = completions.stream(body)
     async with aclosing(chunks):
@@ -41,7 +40,7 @@ async def take_in(completions: Completions, body: Object, meter: Meter) -> None:
             meter.feed(chunk)
 
 
-async def ask(completions: Completions, body: Object, spent: Spent) -> str:
+async def ask(completions: Completions, body: JsonObject, spent: Spent) -> str:
     """Return the text of the answer; raise ``TextEngineError``."""
     collector = Collector()
     try:
@@ -52,7 +51,9 @@ async def ask(completions: Completions, body: Object, spent: Spent) -> str:
     return collector.text
 
 
-async def ask_for(completions: Completions, body: Object, schema: Object, spent: Spent) -> tuple[str, Object]:
+async def ask_for(
+    completions: Completions, body: JsonObject, schema: JsonObject, spent: Spent
+) -> tuple[str, JsonObject]:
     """Return the answer as text and as an object of ``schema``.
 
     The schema goes to the service, which may keep to it; where the answer does not fit all the same, it is

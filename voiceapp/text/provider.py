@@ -7,9 +7,11 @@ model hosts stand behind this one interface.
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
+
+from voiceapp.types import JsonObject
 
 CHARACTERS_PER_TOKEN: Final = 4
 
@@ -135,3 +137,25 @@ def text_tokens(text: str) -> int:
 def tokens_of(characters: int) -> int:
     """Return about how many tokens so many characters are."""
     return math.ceil(characters / CHARACTERS_PER_TOKEN)
+
+
+class Completions(Protocol):
+    """Whoever answers chat requests. ``provider`` and ``model`` name it in what clients are told."""
+
+    @property
+    def provider(self) -> str:
+        """``embedded``, ``azure``, ``compatible`` or ``model-host``."""
+
+    @property
+    def model(self) -> str:
+        """The model that answers where a request names none."""
+
+    def stream(self, body: JsonObject) -> AsyncGenerator[JsonObject]:
+        """Stream ``chat.completion.chunk`` objects; the last brings ``usage`` where the request asks for it.
+
+        ``body["stream"]`` does not matter. Raises ``TextEngineError`` with a stable code, before the first
+        chunk or between two. Closing the iterator ends the work behind it.
+        """
+
+    async def aclose(self) -> None:
+        """Let go of connections."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import secrets
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
+from voiceapp.assistants.assistant import Thinking
 from voiceapp.config import EMBEDDED_MODEL, VoiceConfig
-from voiceapp.text.brain import Brain
-from voiceapp.text.chat import ChatProvider
-from voiceapp.text.completions import Completions
-from voiceapp.text.local_completions import LocalCompletions
-from voiceapp.text.model_host import ModelHostProvider
-from voiceapp.text.product import ProductGuide
-from voiceapp.text.provider import TextProvider
+from voiceapp.errors import TextEngineError
+from voiceapp.text.brain.brain import Brain
+from voiceapp.text.brain.guide import ProductGuide
+from voiceapp.text.chat.local import LocalCompletions
+from voiceapp.text.chat.provider import ChatProvider
+from voiceapp.text.checked_calls import CheckedCalls
+from voiceapp.text.model_host.provider import ModelHostProvider
+from voiceapp.text.provider import Completions, Delta, ReplyRequest, TextProvider
 
 HOST_MODEL: Final = "model-host"
 
@@ -78,7 +81,47 @@ def _embedded(config: VoiceConfig) -> TextEngine:
 
 def _remote(config: VoiceConfig) -> TextEngine:
     # Its package takes half a second to import, which only those wait for who use it.
-    from voiceapp.text import remote
+    from voiceapp.text.chat import service as remote
 
     made = remote.completions(config)
     return TextEngine(ChatProvider(made), made)
+
+
+@dataclass(frozen=True, slots=True)
+class Thinker:
+    """Who shall think for a session.
+
+    ``user_id`` and ``thread_id`` say whose connected model is meant, and what it knows the session by.
+    """
+
+    kind: Thinking = Thinking.AS_SET
+    user_id: int = 0
+    thread_id: str = ""
+
+
+class _NoChat:
+    """Says at each reply what is missing: a session that ended at once would not get to say it."""
+
+    async def reply(self, request: ReplyRequest) -> AsyncIterator[Delta]:
+        for delta in self._refuse():
+            yield delta
+
+    def _refuse(self) -> list[Delta]:
+        told = "This assistant thinks by a chat service, and the settings name none."
+        raise TextEngineError(told, code="chat_not_configured")
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+async def provider(config: VoiceConfig, thinker: Thinker | None = None) -> TextProvider:
+    """Return the provider that a session asks for, or the one that the settings name."""
+    thinker = thinker or Thinker()
+    if thinker.kind is Thinking.MODEL_HOST:
+        return CheckedCalls(host_provider(config, thinker.user_id, thinker.thread_id))
+    if thinker.kind is Thinking.CHAT and not config.has_chat:
+        return _NoChat()
+    embedded = thinker.kind is Thinking.EMBEDDED or not config.has_chat
+    found = (await text_engine(config, embedded=embedded)).provider
+    # The brain writes nothing that does not fit.
+    return found if embedded else CheckedCalls(found)

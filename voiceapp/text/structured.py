@@ -21,8 +21,7 @@ from jsonschema.validators import extend
 from referencing import Registry
 
 from voiceapp.errors import TextEngineError
-
-Object = dict[str, Any]
+from voiceapp.types import JsonObject
 
 # A regular expression of somebody else's can take for ever, and holds up everybody while it does.
 _NOT_CHECKED: Final = frozenset(
@@ -52,14 +51,14 @@ async def _checked(check: Callable[..., _Result], *arguments: Any) -> _Result:
     return await asyncio.get_running_loop().run_in_executor(_threads, check, *arguments)
 
 
-async def check_schema(schema: Object) -> None:
+async def check_schema(schema: JsonObject) -> None:
     """Raise ``TextEngineError`` (``invalid_request``) where a schema is none."""
     told = await _checked(_schema_fault, schema)
     if told:
         raise TextEngineError(f"structured_schema is no JSON Schema: {told}", code="invalid_request")
 
 
-async def read(text: str, schema: Object) -> tuple[Object | None, str]:
+async def read(text: str, schema: JsonObject) -> tuple[JsonObject | None, str]:
     """Return (the object, "") where a text is JSON of the schema, else (``None``, what is wrong).
 
     ``pattern``, ``format`` and ``unevaluated…`` are not checked. References outside the schema are never
@@ -68,7 +67,7 @@ async def read(text: str, schema: Object) -> tuple[Object | None, str]:
     return await _checked(_read, text, schema)
 
 
-def _schema_fault(schema: Object) -> str:
+def _schema_fault(schema: JsonObject) -> str:
     try:
         fault = next(_META.iter_errors(_checkable(schema, texts=False)), None)
     except RecursionError:
@@ -78,7 +77,7 @@ def _schema_fault(schema: Object) -> str:
     return "" if fault is None else fault.message[:500]
 
 
-def _read(text: str, schema: Object) -> tuple[Object | None, str]:
+def _read(text: str, schema: JsonObject) -> tuple[JsonObject | None, str]:
     if len(text) > MAX_TEXT_CHARS:
         return None, "the answer is too long"
     try:
@@ -131,7 +130,7 @@ def _checkable(node: Any, *, texts: bool, depth: int = 0) -> Any:
         return [_checkable(inner, texts=texts, depth=depth + 1) for inner in node]
     if not isinstance(node, dict):
         return node
-    kept: Object = {}
+    kept: JsonObject = {}
     for name, inner in node.items():
         if name in _NAMED and isinstance(inner, dict):
             # Names of its own choice, "pattern" among them.
@@ -169,18 +168,20 @@ def _whole_numbers(value: Any) -> Any:
 # -- keywords, each of which looks at the clock -----------------------------------------------------------
 
 
-def _allowed(validator: Any, texts: list[str], instance: Any, schema: Object) -> Iterator[ValidationError]:
+def _allowed(
+    validator: Any, texts: list[str], instance: Any, schema: JsonObject
+) -> Iterator[ValidationError]:
     if _canonical(instance) not in texts:
         yield ValidationError(f"{_canonical(instance)[:80]} is not one of {', '.join(texts)[:100]}")
 
 
-def _unique(validator: Any, wanted: Any, instance: Any, schema: Object) -> Iterator[ValidationError]:
+def _unique(validator: Any, wanted: Any, instance: Any, schema: JsonObject) -> Iterator[ValidationError]:
     """In one pass: the library compares each with each."""
     if wanted and isinstance(instance, list) and len({_canonical(one) for one in instance}) < len(instance):
         yield ValidationError("there are equal ones among what must be unique")
 
 
-def _additional(validator: Any, wanted: Any, instance: Any, schema: Object) -> Any:
+def _additional(validator: Any, wanted: Any, instance: Any, schema: JsonObject) -> Any:
     # Beside patterns, which are not looked for, nobody knows which ones are additional.
     if "patternProperties" in schema:
         return ()

@@ -14,6 +14,6 @@ class ToolsConfig(AppConfig):
 
     def ready(self) -> None:
         """Import the product's own tools, and the module ``voice_tools`` of every app."""
-        from voiceapp.tools import builtin, call, notes, recall, timers, units  # noqa: F401
+        from voiceapp.tools.shipped import clock_and_sums, session, units  # noqa: F401
 
         autodiscover_modules("voice_tools")

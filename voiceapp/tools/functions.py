@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed
-from voiceapp.protocol.events import Object
+from voiceapp.types import JsonObject
 
 MAX_NAME_CHARS = 64
 MAX_ARGUMENT_CHARS = 100_000
@@ -18,6 +18,7 @@ MAX_DESCRIPTION_CHARS = 1024
 """Services refuse longer ones."""
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_MIN_LABEL_CHARS: Final = 8
 _T = TypeVar("_T")
 
 
@@ -26,7 +27,7 @@ def name_like(name: str) -> str:
     return _NOT_IN_A_NAME.sub("_", name)[:MAX_NAME_CHARS] or "tool"
 
 
-def definition(name: str, description: str, parameters: Object) -> Object:
+def definition(name: str, description: str, parameters: JsonObject) -> JsonObject:
     """Return a function as ``session.update`` wants it (Realtime API, ``session.tools``)."""
     return {
         "type": "function",
@@ -62,3 +63,22 @@ def as_text(name: str, result: Any) -> str:
 def failure(error: ToolError) -> str:
     """Return the output that tells the model that a tool could not help."""
     return msgspec.json.encode({"error": {"code": error.code, "message": error.message}}).decode()
+
+
+def free_name(name: str, label: str, taken: set[str]) -> str:
+    """Return a name that chat endpoints take for a function, and that no other tool has."""
+    plain = name_like(name)
+    if plain not in taken:
+        return plain
+    for number in range(len(taken) + 1):
+        end = f"_{label}" if number == 0 else f"_{number}"
+        other = f"{plain[: MAX_NAME_CHARS - len(end)]}{end}"[-MAX_NAME_CHARS:]
+        if other not in taken:
+            return other
+    raise AssertionError("more names are taken than there are")
+
+
+def name_of(label: str, name: str, taken: set[str]) -> str:
+    """Return a free name for a tool ``name`` of the server or service ``label``, which gives way to it."""
+    short = label[: max(_MIN_LABEL_CHARS, MAX_NAME_CHARS - 1 - len(name))]
+    return free_name(f"{short}_{name}", label, taken)

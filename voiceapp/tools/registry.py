@@ -37,10 +37,10 @@ from uuid import UUID, uuid5
 import msgspec
 
 from voiceapp.errors import ToolError, ToolFailed, UnknownTool
-from voiceapp.protocol.events import Object
 from voiceapp.tools.capabilities import Capabilities
 from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS, as_text, definition, read_arguments
 from voiceapp.tools.threads import ToolThreads
+from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Tool:
 
     name: str
     description: str
-    parameters: Object
+    parameters: JsonObject
     timeout_s: float
     function: Callable[..., Any]
     arguments: type[msgspec.Struct]
@@ -132,7 +132,7 @@ class Registry:
         """Return all names, in order."""
         return sorted(self._tools)
 
-    def definitions(self, names: Iterable[str]) -> list[Object]:
+    def definitions(self, names: Iterable[str]) -> list[JsonObject]:
         """Return those of the named tools that exist, as ``session.update`` wants them."""
         found = [self._tools[name] for name in names if name in self._tools]
         return [definition(one.name, one.description, one.parameters) for one in found]
@@ -223,7 +223,7 @@ def _make(function: Callable[..., Any], name: str, timeout_s: float) -> Tool:
     return Tool(name, description, _schema(arguments), timeout_s, function, arguments, context_name)
 
 
-def _schema(arguments: type[msgspec.Struct]) -> Object:
+def _schema(arguments: type[msgspec.Struct]) -> JsonObject:
     """Return the JSON Schema of the arguments, without references, which services do not follow."""
     _, components = msgspec.json.schema_components([arguments])
 
@@ -236,5 +236,5 @@ def _schema(arguments: type[msgspec.Struct]) -> Object:
             return resolved(components[node["$ref"].rsplit("/", 1)[1]])
         return {key: resolved(value) for key, value in node.items() if key != "title"}
 
-    schema: Object = resolved(components[arguments.__name__])
+    schema: JsonObject = resolved(components[arguments.__name__])
     return schema

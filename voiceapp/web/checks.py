@@ -12,8 +12,9 @@ from django.conf import settings
 from django.core import checks
 from django.db import DatabaseError
 
-from voiceapp.config import Problem, Thinking, UpstreamKind, VoiceConfig
-from voiceapp.engine.faults import FaultScript, FaultScriptError
+from voiceapp.assistants.assistant import Thinking
+from voiceapp.config import Problem, UpstreamKind, VoiceConfig
+from voiceapp.engine.server.faults import FaultScript, FaultScriptError
 from voiceapp.records.models import Assistant
 
 _ONLY_A_HINT = frozenset({"AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT"})

@@ -5,24 +5,21 @@ from __future__ import annotations
 import errno
 import gc
 import ipaddress
-import json
-import os
-import secrets
 import socket
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 import uvicorn
 from django.conf import settings
 from django.core.management import CommandError
 
+from voiceapp.datafolder.server_note import (
+    remove_server_file,
+    write_server_file,
+)
 from voiceapp.signals import server_stopping
 
-SERVER_FOLDER: Final = "servers"
-"""In the data folder: ``{"url": "http://127.0.0.1:8000", "pid": 123}`` while a server runs."""
 _GRACE_S: Final = 20
 _MAX_MESSAGE_BYTES: Final = 24 * 1024 * 1024
 SWITCH_S: Final = 0.0005
@@ -107,58 +104,6 @@ def address_for_people(listener: socket.socket, *, https: bool) -> str:
         host = "127.0.0.1"
     name = f"[{host}]" if ":" in host else host
     return f"{'https' if https else 'http'}://{name}:{port}"
-
-
-def write_server_file(data_dir: Path, url: str) -> None:
-    """Note where this process serves, for commands of the same user."""
-    folder = data_dir / SERVER_FOLDER
-    folder.mkdir(mode=0o700, exist_ok=True)
-    draft = folder / f".{os.getpid()}.{secrets.token_hex(4)}"
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump({"url": url}, file)
-    draft.replace(folder / f"{os.getpid()}.json")
-
-
-def read_server_file(data_dir: Path) -> str | None:
-    """Return the URL of a server that runs on this data folder, the latest first; ``None`` where none does.
-
-    Notes of processes that died are passed over; one may have died in this very moment.
-    """
-    notes = sorted((data_dir / SERVER_FOLDER).glob("*.json"), key=_written, reverse=True)
-    for note in notes:
-        try:
-            if _alive(int(note.stem)):
-                return str(json.loads(note.read_text())["url"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return None
-
-
-def _written(note: Path) -> float:
-    try:
-        return note.stat().st_mtime
-    except OSError:
-        return 0.0
-
-
-def _alive(pid: int) -> bool:
-    if sys.platform == "win32":
-        # There, asking so would end the process.
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def remove_server_file(data_dir: Path) -> None:
-    """Remove this process's note."""
-    with suppress(OSError):
-        (data_dir / SERVER_FOLDER / f"{os.getpid()}.json").unlink()
 
 
 def allow_many_files() -> None:

@@ -18,11 +18,11 @@ from django.views import defaults
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
 
-from voiceapp.config import AssistantConfig
+from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.records.models import Session, Sessions
-from voiceapp.records.store import assistants_for_page
+from voiceapp.records.reading.transcript import lines
+from voiceapp.records.store.store import assistants_for_page
 from voiceapp.records.threads import fresh_connections
-from voiceapp.records.transcript import lines
 from voiceapp.web.signin import take_token
 
 SOCKET_PATH: Final = "/ws/voice/"
@@ -106,7 +106,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
 def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Show one of the user's sessions as text, ``session.html``; somebody else's is not found.
 
-    ``session``: as in the list. ``items``: ``voiceapp.records.transcript.Line`` in order, each with
+    ``session``: as in the list. ``items``: ``voiceapp.records.reading.transcript.Line`` in order, each with
     ``role``, ``text``, ``heard_text``, ``unheard_text``, ``cut_ms``, ``transcript_status``, ``kind``,
     ``not_transcribed``. ``before``: the session that this one continues, if any; ``after``: those that
     continue it.

@@ -32,11 +32,11 @@ class PlaybackProcessor extends AudioWorkletProcessor {
     } else {
       this.open = false;
     }
-    this.tell();
+    this.postHappenings();
   }
 
   /** Post what happened since the last time. */
-  tell() {
+  postHappenings() {
     for (const happening of this.queue.takeHappenings()) {
       if (happening.kind === 'started') {
         this.port.postMessage({ ...happening, time: currentTime + happening.at / sampleRate });
@@ -58,7 +58,7 @@ class PlaybackProcessor extends AudioWorkletProcessor {
       this.queue.pull(first);
       for (const channel of channels.slice(1)) channel.set(first);
     }
-    this.tell();
+    this.postHappenings();
     const { busy } = this.queue;
     const due = (currentFrame - this.reported) * 1000 >= PROGRESS_MS * sampleRate;
     if (busy !== this.busy || (busy && due)) {
@@ -68,8 +68,8 @@ class PlaybackProcessor extends AudioWorkletProcessor {
         kind: 'progress',
         busy,
         time: currentTime,
-        gaps: this.queue.gaps,
-        gapMs: (this.queue.gapSamples * 1000) / this.queue.rateHz,
+        gaps: this.queue.gaps.count,
+        gapMs: (this.queue.gaps.samples * 1000) / this.queue.rateHz,
         items: this.queue.items.filter((item) => item.audible).map((item) => ({ item: item.id, played: item.played })),
       });
     }

@@ -7,24 +7,15 @@
  * makes speech faster than real time and a WebSocket in a page has no back-pressure of its own; past the bound
  * `push` refuses, and the caller says so on the page.
  */
-import { FORMATS, decodeInto } from './pcm.js';
+import { Gaps } from './gaps.js';
+import { FORMATS } from './pcm.js';
+import { QueueItem } from './queue_item.js';
 import { Resampler } from './resample.js';
 
-/**
- * @typedef {{
- *   id: string, chunks: Uint8Array[], offset: number, waiting: number, played: number,
- *   finished: boolean, started: boolean, audible: boolean,
- * }} Item
- * `waiting` and `played` count samples of the item's format.
- */
 /** @typedef {{kind: 'started', item: string, at: number} | {kind: 'final', item: string, played: number}} Happening */
 
 /** Longest speech that may wait. */
 export const LIMIT_MS = 600_000;
-/** After the queue ran dry: wait for this much, or for this long, before playing on, so that one late chunk
- * makes one gap and not many. */
-const REFILL_MS = 100;
-const REFILL_WAIT_MS = 250;
 /** Length of the fade at a cut: no click, and gone before the user notices. */
 export const FADE_MS = 4;
 
@@ -40,18 +31,15 @@ export class PlayQueue {
     this.rateHz = rateHz;
     this.sampleBytes = sampleBytes;
     this.resampler = rateHz === contextHz ? null : new Resampler(rateHz, contextHz);
-    /** @type {Item[]} */
+    /** @type {QueueItem[]} */
     this.items = [];
-    /** Read, but still inside the resampler: [item or null for silence, samples]. @type {[Item | null, number][]} */
+    /** Read, but still inside the resampler: [item or null for silence, samples]. @type {[QueueItem | null, number][]} */
     this.passing = [];
     this.inside = 0;
     this.scratch = new Float32Array(1024);
     /** @type {Float32Array} */
     this.fade = new Float32Array(0);
-    this.starved = false;
-    this.starvedSamples = 0;
-    this.gaps = 0;
-    this.gapSamples = 0;
+    this.gaps = new Gaps(rateHz);
     /** @type {Happening[]} */
     this.happenings = [];
   }
@@ -75,11 +63,7 @@ export class PlayQueue {
   push(id, bytes) {
     const samples = Math.floor(bytes.length / this.sampleBytes);
     if (this.waiting + samples > (LIMIT_MS * this.rateHz) / 1000) return false;
-    const item = this.#find(id) ?? this.#add(id);
-    if (samples) {
-      item.chunks.push(bytes);
-      item.waiting += samples;
-    }
+    (this.#find(id) ?? this.#add(id)).push(bytes);
     return true;
   }
 
@@ -110,7 +94,7 @@ export class PlayQueue {
       this.resampler?.reset();
       this.passing = [];
       this.inside = 0;
-      this.starved = false;
+      this.gaps.close();
     }
     return true;
   }
@@ -147,7 +131,7 @@ export class PlayQueue {
 
   /**
    * @param {string} id
-   * @returns {Item | undefined}
+   * @returns {QueueItem | undefined}
    */
   #find(id) {
     return this.items.find((item) => item.id === id);
@@ -155,12 +139,10 @@ export class PlayQueue {
 
   /**
    * @param {string} id
-   * @returns {Item}
+   * @returns {QueueItem}
    */
   #add(id) {
-    const item = {
-      id, chunks: [], offset: 0, waiting: 0, played: 0, finished: false, started: false, audible: false,
-    };
+    const item = new QueueItem(id, this.format);
     this.items.push(item);
     return item;
   }
@@ -196,7 +178,9 @@ export class PlayQueue {
     while (done < count) {
       const item = this.#next(count - done);
       if (!item) break;
-      done += this.#readChunk(item, target, at + done, count - done);
+      const taken = item.read(target, at + done, count - done);
+      this.#note(item, taken);
+      done += taken;
     }
     if (done < count) {
       target.fill(0, at + done, at + count);
@@ -205,65 +189,27 @@ export class PlayQueue {
   }
 
   /**
-   * @param {Item} item
-   * @param {Float32Array} target
-   * @param {number} at
-   * @param {number} count
-   * @returns {number} samples read
-   */
-  #readChunk(item, target, at, count) {
-    const chunk = /** @type {Uint8Array} */ (item.chunks[0]);
-    const left = Math.floor((chunk.length - item.offset) / this.sampleBytes);
-    const taken = Math.min(left, count);
-    decodeInto(chunk, item.offset, taken, this.format, target, at);
-    item.offset += taken * this.sampleBytes;
-    item.waiting -= taken;
-    item.started = true;
-    if (taken === left) {
-      item.chunks.shift();
-      item.offset = 0;
-    }
-    this.#note(item, taken);
-    return taken;
-  }
-
-  /**
    * The item to read from now, or null while there is nothing or too little after a gap.
    * @param {number} count samples of silence that will be heard otherwise
-   * @returns {Item | null}
+   * @returns {QueueItem | null}
    */
   #next(count) {
     const item = this.items.find((candidate) => candidate.waiting > 0);
     const open = this.items.find((candidate) => !candidate.finished);
     if (!item) {
-      if (open?.started) this.#starve(count);
+      if (open?.started) this.gaps.add(count);
       return null;
     }
-    if (this.starved && item.started) {
-      const enough = item.waiting * 1000 >= REFILL_MS * this.rateHz;
-      const overdue = this.starvedSamples * 1000 >= REFILL_WAIT_MS * this.rateHz;
-      if (!enough && !overdue && !item.finished) {
-        this.#starve(count);
-        return null;
-      }
+    if (item.started && !item.finished && this.gaps.holds(item.waiting)) {
+      this.gaps.add(count);
+      return null;
     }
-    this.starved = false;
+    this.gaps.close();
     return item;
   }
 
-  /** @param {number} count */
-  #starve(count) {
-    if (!this.starved) {
-      this.starved = true;
-      this.starvedSamples = 0;
-      this.gaps += 1;
-    }
-    this.starvedSamples += count;
-    this.gapSamples += count;
-  }
-
   /**
-   * @param {Item | null} item
+   * @param {QueueItem | null} item
    * @param {number} samples
    */
   #note(item, samples) {
@@ -279,7 +225,7 @@ export class PlayQueue {
     const held = this.resampler?.lookahead ?? 0;
     let offset = at;
     while (this.inside > held && this.passing.length) {
-      const head = /** @type {[Item | null, number]} */ (this.passing[0]);
+      const head = /** @type {[QueueItem | null, number]} */ (this.passing[0]);
       const [item, samples] = head;
       const out = Math.min(samples, this.inside - held);
       if (item) {
@@ -303,7 +249,7 @@ export class PlayQueue {
       if (!over || item.waiting > 0 || this.passing.some(([passing]) => passing === item)) return;
       this.items.shift();
       this.happenings.push({ kind: 'final', item: item.id, played: item.played });
-      if (!this.items.length) this.starved = false;
+      if (!this.items.length) this.gaps.close();
     }
   }
 

@@ -7,6 +7,8 @@
  * to a bound.
  */
 import { canResume, parseAudio, parseEvent } from './events.js';
+import { SendBuffer } from './send_buffer.js';
+import { Timers } from './timers.js';
 
 /** @typedef {import('./events.js').ServerEvent} ServerEvent */
 /** @typedef {import('./events.js').ClientEvent} ClientEvent */
@@ -19,9 +21,8 @@ import { canResume, parseAudio, parseEvent } from './events.js';
  * `onOver` comes once, when the socket will not come back; `onDropped` when microphone audio was thrown away.
  */
 /**
- * @typedef {{
- *   makeSocket: (url: string) => WebSocket, setTimer: (run: () => void, ms: number) => number,
- *   clearTimer: (timer: number) => void, now: () => number, random: () => number,
+ * @typedef {import('./timers.js').TimerSource & {
+ *   makeSocket: (url: string) => WebSocket, now: () => number, random: () => number,
  * }} Surroundings
  */
 /** @typedef {{url: string, start: Record<string, unknown>}} SocketOptions */
@@ -36,10 +37,6 @@ const LONGEST_WAIT_MS = 5000;
 const OPEN_MS = 8000;
 /** How long to try before the session was ever there. */
 const FIRST_GRACE_MS = 8000;
-/** Ten seconds of microphone frames: longer speech into a broken line is better said again. */
-export const KEPT_FRAMES = 500;
-/** Typed messages and the like; a person cannot fill this in a grace period. */
-const KEPT_EVENTS = 64;
 /** More than this in the browser's own buffer means that the line does not carry the voice. */
 const CONGESTED_BYTES = 480_000;
 
@@ -78,15 +75,8 @@ export class RealtimeSocket {
     this.ended = false;
     this.attempts = 0;
     this.brokenAt = 0;
-    /** @type {Uint8Array<ArrayBuffer>[]} */
-    this.frames = [];
-    /** The last frames that went out, for a server that says on resuming how many it got. @type {Uint8Array<ArrayBuffer>[]} */
-    this.recent = [];
-    this.framesSent = 0;
-    /** @type {ClientEvent[]} */
-    this.events = [];
-    /** @type {Map<string, number>} */
-    this.timers = new Map();
+    this.waiting = new SendBuffer();
+    this.timers = new Timers(surroundings);
   }
 
   /** Connect for the first time. */
@@ -107,8 +97,7 @@ export class RealtimeSocket {
       this.#flushFrames(this.socket);
       this.socket.send(JSON.stringify(event));
     } else if (event.type !== 'playback.report' || event.final) {
-      this.events.push(event);
-      if (this.events.length > KEPT_EVENTS) this.events.shift();
+      this.waiting.addEvent(event);
     }
   }
 
@@ -118,26 +107,20 @@ export class RealtimeSocket {
    */
   sendFrame(bytes) {
     if (this.over) return;
-    this.frames.push(bytes);
-    if (this.attached && this.socket && this.socket.bufferedAmount < CONGESTED_BYTES) {
-      this.#flushFrames(this.socket);
-      return;
-    }
-    if (this.frames.length > KEPT_FRAMES) {
-      this.frames.shift();
-      this.callbacks.onDropped();
-    }
+    this.waiting.addFrame(bytes);
+    if (this.attached && this.socket && this.socket.bufferedAmount < CONGESTED_BYTES) this.#flushFrames(this.socket);
+    else if (this.waiting.trimFrames()) this.callbacks.onDropped();
   }
 
   /** Drop the frames that wait. */
   forgetFrames() {
-    this.frames = [];
+    this.waiting.forgetFrames();
   }
 
   /** The network is back: do not wait any longer. */
   retryNow() {
     if (this.over || !this.timers.has('retry')) return;
-    this.#clear('retry');
+    this.timers.clear('retry');
     this.#connect();
   }
 
@@ -161,14 +144,14 @@ export class RealtimeSocket {
     socket.onopen = () => this.#opened(socket);
     socket.onmessage = (message) => this.#received(socket, message.data);
     socket.onclose = (event) => this.#broken(socket, event.code, event.reason);
-    this.#set('open', OPEN_MS, () => this.#drop(socket));
+    this.timers.start('open', OPEN_MS, () => this.#drop(socket));
   }
 
   /** @param {WebSocket} socket */
   #opened(socket) {
     if (socket !== this.socket) return;
-    this.#clear('open');
-    const resume = this.sessionId ? { resume: { session_id: this.sessionId, seq: this.seq, frames: this.framesSent } } : {};
+    this.timers.clear('open');
+    const resume = this.sessionId ? { resume: { session_id: this.sessionId, seq: this.seq, frames: this.waiting.framesSent } } : {};
     this.position = this.seq;
     socket.send(JSON.stringify({ type: 'session.start', ...this.options.start, ...resume }));
     this.#ping(socket);
@@ -180,7 +163,7 @@ export class RealtimeSocket {
    */
   #received(socket, data) {
     if (socket !== this.socket || this.over) return;
-    this.#clear('dead');
+    this.timers.clear('dead');
     if (typeof data === 'string') this.#receivedText(socket, data);
     else this.#receivedAudio(data);
   }
@@ -196,7 +179,7 @@ export class RealtimeSocket {
       // The numbers go on from here; where some are lost, those before it will not come.
       this.position = event.seq ?? this.position;
       if (event.lost) this.seq = this.position;
-      if (typeof event.frames === 'number') this.#recallFrames(event.frames);
+      if (typeof event.frames === 'number' && this.waiting.recallFrames(event.frames)) this.callbacks.onDropped();
       this.#attach(socket);
       this.callbacks.onEvent(event);
       return;
@@ -234,39 +217,20 @@ export class RealtimeSocket {
     this.attempts = 0;
     this.callbacks.onState('open');
     this.#flushFrames(socket);
-    for (const event of this.events.splice(0)) socket.send(JSON.stringify(event));
+    for (const event of this.waiting.takeEvents()) socket.send(JSON.stringify(event));
   }
 
   /** @param {WebSocket} socket */
   #flushFrames(socket) {
-    for (const frame of this.frames.splice(0)) {
-      socket.send(frame);
-      this.framesSent += 1;
-      this.recent.push(frame);
-      if (this.recent.length > KEPT_FRAMES) this.recent.shift();
-    }
-  }
-
-  /**
-   * Put those frames first that went out but never arrived: a line that dies without a goodbye swallows them.
-   * @param {number} arrived
-   */
-  #recallFrames(arrived) {
-    const missing = Math.max(0, this.framesSent - arrived);
-    this.frames.unshift(...this.recent.slice(Math.max(0, this.recent.length - missing)));
-    this.framesSent = arrived;
-    this.recent = [];
-    if (this.frames.length <= KEPT_FRAMES) return;
-    this.frames.splice(0, this.frames.length - KEPT_FRAMES);
-    this.callbacks.onDropped();
+    for (const frame of this.waiting.takeFrames()) socket.send(frame);
   }
 
   /** @param {WebSocket} socket */
   #ping(socket) {
-    this.#set('ping', PING_MS, () => {
+    this.timers.start('ping', PING_MS, () => {
       if (socket !== this.socket) return;
       socket.send(JSON.stringify({ type: 'ping', seq: this.seq }));
-      if (!this.timers.has('dead')) this.#set('dead', DEAD_MS, () => this.#drop(socket));
+      if (!this.timers.has('dead')) this.timers.start('dead', DEAD_MS, () => this.#drop(socket));
       this.#ping(socket);
     });
   }
@@ -288,7 +252,7 @@ export class RealtimeSocket {
     const wasAttached = this.attached;
     this.socket = null;
     this.attached = false;
-    for (const name of ['open', 'ping', 'dead']) this.#clear(name);
+    this.timers.clear('open', 'ping', 'dead');
     if (this.ended || !canResume(code)) {
       this.#finish(code, reason);
       return;
@@ -304,7 +268,7 @@ export class RealtimeSocket {
     this.attempts += 1;
     const jittered = wait * (1 - this.around.random() / 2);
     const left = this.brokenAt + this.graceMs - now;
-    this.#set('retry', Math.min(jittered, left), () => this.#connect());
+    this.timers.start('retry', Math.min(jittered, left), () => this.#connect());
   }
 
   /**
@@ -315,30 +279,8 @@ export class RealtimeSocket {
     this.over = true;
     this.attached = false;
     this.socket = null;
-    for (const name of [...this.timers.keys()]) this.#clear(name);
-    this.frames = [];
-    this.events = [];
+    this.timers.clearAll();
+    this.waiting.clear();
     this.callbacks.onOver(code, reason);
-  }
-
-  /**
-   * @param {string} name
-   * @param {number} ms
-   * @param {() => void} run
-   */
-  #set(name, ms, run) {
-    this.#clear(name);
-    const timer = this.around.setTimer(() => {
-      this.timers.delete(name);
-      run();
-    }, ms);
-    this.timers.set(name, timer);
-  }
-
-  /** @param {string} name */
-  #clear(name) {
-    const timer = this.timers.get(name);
-    if (timer !== undefined) this.around.clearTimer(timer);
-    this.timers.delete(name);
   }
 }

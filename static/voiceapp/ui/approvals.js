@@ -1,8 +1,9 @@
 // @ts-check
 /** The questions whether a tool may be called, each a card with two buttons and the time that is left. */
-import { fieldsOf, inWords, inert, leftInWords, prettyArguments } from './words.js';
+import { fieldsOf, prettyArguments } from './json_text.js';
+import { inWords, inert, leftInWords } from './words.js';
 
-/** @typedef {import('../realtime/tools.js').Approval} Approval */
+/** @typedef {import('../state/tools.js').Approval} Approval */
 /** @typedef {{root: HTMLElement, left: HTMLElement, buttons: HTMLButtonElement[], shown: Approval | null, words: string}} Card */
 
 export class Approvals {
@@ -67,8 +68,8 @@ export class Approvals {
     root.className = 'approval';
     const question = document.createElement('h3');
     question.id = `question-${this.root.childElementCount}-${Math.round(approval.endsAt)}`;
-    const whose = approval.server ? [' (', isolated('server-name', inert(approval.server)), ')'] : [];
-    question.append('Allow “', isolated('tool-name', inWords(approval.name)), '”', ...whose, '?');
+    const server = approval.server ? [' (', isolated('server-name', inert(approval.server)), ')'] : [];
+    question.append('Allow “', isolated('tool-name', inWords(approval.name)), '”', ...server, '?');
     root.setAttribute('aria-labelledby', question.id);
     const fields = fieldsOf(approval.arguments);
     const given = fields?.length ? list(fields) : sentence(fields ? 'It would be given nothing.' : 'What it would be given cannot be listed: see the exact call.');
@@ -134,10 +135,10 @@ function list(fields) {
   made.setAttribute('aria-label', 'What it would be given');
   for (const { name, value } of fields) {
     const row = document.createElement('div');
-    const [term, told] = [document.createElement('dt'), document.createElement('dd')];
+    const [term, detail] = [document.createElement('dt'), document.createElement('dd')];
     term.append(isolated('', name));
-    told.append(isolated('', value));
-    row.append(term, told);
+    detail.append(isolated('', value));
+    row.append(term, detail);
     made.append(row);
   }
   return made;

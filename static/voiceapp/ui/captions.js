@@ -2,8 +2,8 @@
 /** The captions of both sides, kept in step with the state; text goes in as text only. */
 import { TOOL, inert, seconds, splitAt, splitHeard } from './words.js';
 
-/** @typedef {import('../realtime/conversation.js').Caption} Caption */
-/** @typedef {import('../realtime/conversation.js').State} State */
+/** @typedef {import('../state/conversation.js').Caption} Caption */
+/** @typedef {import('../state/conversation.js').State} State */
 /** @typedef {{root: HTMLElement, who: HTMLElement, said: HTMLElement, meta: HTMLElement, shown: Caption | null, reached: number}} Line */
 
 /** Distance from the end within which the log follows new text. */
@@ -20,7 +20,7 @@ export class Captions {
     /** @type {Map<string, Line>} */
     this.lines = new Map();
     /** @type {Set<string>} */
-    this.told = new Set();
+    this.announced = new Set();
     this.order = '';
     let following = true;
     log.addEventListener('scroll', () => {
@@ -35,7 +35,7 @@ export class Captions {
   /** Empty the log for a new conversation. */
   clear() {
     this.lines.clear();
-    this.told.clear();
+    this.announced.clear();
     this.order = '';
     this.log.replaceChildren();
   }
@@ -60,7 +60,7 @@ export class Captions {
       const line = this.lines.get(id) ?? this.#make(caption, state.assistant);
       const reached = caption.role === 'assistant' && caption.spoken && !caption.earlier ? progress(caption) : 1;
       if (line.shown !== caption || line.reached !== reached) this.#fill(line, caption, reached);
-      this.#tell(caption, state.assistant);
+      this.#announceOnce(caption, state.assistant);
     }
     const order = shown.join(' ');
     if (order !== this.order) this.#arrange(shown);
@@ -142,10 +142,10 @@ export class Captions {
    * @param {Caption} caption
    * @param {string} assistant
    */
-  #tell(caption, assistant) {
-    if (caption.earlier || this.told.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
+  #announceOnce(caption, assistant) {
+    if (caption.earlier || this.announced.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
     if (caption.transcript === 'pending' || (caption.role === 'user' && !caption.spoken)) return;
-    this.told.add(caption.id);
+    this.announced.add(caption.id);
     if (caption.tool) this.announce(`${toolTitle(caption.tool)} ${inert(caption.text)}: ${metaOf(caption)}`);
     else if (caption.transcript === 'failed') this.announce('What you said was not transcribed.');
     else if (caption.text && caption.role === 'user') this.announce(`You said: ${caption.text}`);
@@ -190,7 +190,7 @@ function metaOf(caption) {
 }
 
 /**
- * @param {import('../realtime/tools.js').Tool} tool
+ * @param {import('../state/tools.js').Tool} tool
  * @returns {string}
  */
 function toolTitle(tool) {

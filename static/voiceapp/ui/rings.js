@@ -4,7 +4,7 @@
  * the user's inward from the rim; both are the real levels of speaker and microphone.
  */
 
-/** @typedef {import('../realtime/conversation.js').Status} Status */
+/** @typedef {import('../state/conversation.js').Status} Status */
 /**
  * @typedef {{calm: number, sweep: number, spin: number, wave: number, ink: number, dash: readonly number[]}} Look
  * `calm` is the rings' own movement, `sweep` the missing part of each circle, `wave` the thinking ripple, `ink`

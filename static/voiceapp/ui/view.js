@@ -1,19 +1,15 @@
 // @ts-check
 /** Puts the state on the page. */
-import { status } from '../realtime/conversation.js';
+import { status } from '../state/conversation.js';
 import { Approvals } from './approvals.js';
 import { Captions } from './captions.js';
+import { Cards } from './cards.js';
 import { Rings, loudness } from './rings.js';
-import { PROBLEMS, STATUS, hintOf, leftOf } from './words.js';
+import { STATUS, hintOf, leftOf } from './words.js';
 
-/** @typedef {import('../realtime/conversation.js').State} State */
-/** @typedef {import('../realtime/conversation.js').Status} Status */
-/**
- * @typedef {{
- *   onRetryMicrophone: () => void, onDismiss: (key: number) => void, onAnswer: (id: string, approve: boolean) => void,
- *   onAcceptOffer: () => void, onDeclineOffer: () => void,
- * }} ViewCallbacks
- */
+/** @typedef {import('../state/conversation.js').State} State */
+/** @typedef {import('../state/conversation.js').Status} Status */
+/** @typedef {import('./cards.js').CardCallbacks & {onAnswer: (id: string, approve: boolean) => void}} ViewCallbacks */
 
 /**
  * @template {HTMLElement | SVGElement} T
@@ -33,7 +29,6 @@ const IN_CALL = new Set(['connecting', 'live', 'reconnecting']);
 export class View {
   /** @param {ViewCallbacks} callbacks */
   constructor(callbacks) {
-    this.callbacks = callbacks;
     this.stage = find('stage', HTMLElement);
     this.talk = find('talk', HTMLButtonElement);
     this.talkWord = find('talk-word', HTMLElement);
@@ -43,7 +38,6 @@ export class View {
     this.muteWord = find('mute-word', HTMLElement);
     this.interrupt = find('interrupt', HTMLButtonElement);
     this.level = find('level', HTMLElement);
-    this.cards = find('cards', HTMLElement);
     this.log = find('captions', HTMLElement);
     this.expectant = find('expectant', HTMLElement);
     this.welcome = find('welcome', HTMLElement);
@@ -56,18 +50,18 @@ export class View {
     this.tokensLeft = find('tokens-left', HTMLElement);
     this.rings = new Rings(find('rings', HTMLCanvasElement));
     this.captions = new Captions(this.log, (text) => this.say(text));
+    this.cards = new Cards(find('cards', HTMLElement), callbacks, (text) => this.say(text));
     this.approvals = new Approvals(find('approvals', HTMLElement), callbacks.onAnswer, (text) => {
       this.alert.textContent = text;
     });
     /** @type {Status | null} */
     this.shown = null;
-    this.cardKey = '';
     this.meterLevel = -1;
   }
 
   /**
    * @param {State} state
-   * @param {(caption: import('../realtime/conversation.js').Caption) => number} progress
+   * @param {(caption: import('../state/conversation.js').Caption) => number} progress
    */
   show(state, progress) {
     const now = status(state);
@@ -76,7 +70,7 @@ export class View {
     const follow = this.captions.atEnd;
     this.#showStatus(state, now);
     this.#showControls(state, now, inCall);
-    this.#showCards(state);
+    this.cards.show(state, inCall);
     this.#showUsage(state, inCall);
     this.approvals.show(state.approvals, () => find('message', HTMLTextAreaElement).focus());
     const spoken = state.order.length > 0 || inCall;
@@ -171,69 +165,9 @@ export class View {
    */
   #showUsage(state, inCall) {
     // The embedded engine has no limits to tell; of another service it is worth saying that they are unknown.
-    const told = state.upstream !== 'embedded' || Object.keys(state.limits).length > 0;
-    this.usage.hidden = !(inCall && state.upstream && told);
+    const limited = state.upstream !== 'embedded' || Object.keys(state.limits).length > 0;
+    this.usage.hidden = !(inCall && state.upstream && limited);
     this.requestsLeft.textContent = leftOf(state.limits.requests);
     this.tokensLeft.textContent = leftOf(state.limits.tokens);
   }
-
-  /** @param {State} state */
-  #showCards(state) {
-    const advice = state.problem && IN_CALL.has(state.phase) ? PROBLEMS[state.problem] : undefined;
-    const { offer } = state;
-    const key = `${advice ? state.problem : ''}|${offer ? `${offer.slug} ${offer.voice}` : ''}|${state.notices.map((notice) => notice.key).join()}`;
-    if (key === this.cardKey) return;
-    this.cardKey = key;
-    /** @type {HTMLElement[]} */
-    const cards = [];
-    if (advice) {
-      const retry = advice.retry ? { word: 'Try again', act: () => this.callbacks.onRetryMicrophone() } : null;
-      cards.push(card('warning', advice.title, advice.detail, retry));
-    }
-    if (offer) {
-      cards.push(card('info', '', `Continue with ${offer.name} in a new session? What was said goes along.`,
-        { word: 'Continue', act: () => this.callbacks.onAcceptOffer() },
-        { word: 'Stay', act: () => this.callbacks.onDeclineOffer() }));
-    }
-    for (const notice of state.notices) {
-      const close = { word: 'Dismiss', act: () => this.callbacks.onDismiss(notice.key) };
-      cards.push(card(notice.level, '', notice.message, close));
-    }
-    const before = new Set([...this.cards.children].map((each) => each.textContent));
-    this.cards.replaceChildren(...cards);
-    for (const each of cards) if (!before.has(each.textContent)) this.say(each.querySelector('.card-text')?.textContent ?? '');
-  }
-}
-
-/**
- * @param {string} level
- * @param {string} title
- * @param {string} detail
- * @param {({word: string, act: () => void} | null)[]} actions
- * @returns {HTMLElement}
- */
-function card(level, title, detail, ...actions) {
-  const root = document.createElement('div');
-  root.className = `notice ${level}`;
-  const text = document.createElement('p');
-  text.className = 'card-text';
-  if (title) {
-    const strong = document.createElement('strong');
-    strong.textContent = title;
-    text.append(strong, ' ');
-  }
-  text.append(detail);
-  root.append(text);
-  const choices = document.createElement('div');
-  choices.className = 'choices';
-  for (const action of actions) {
-    if (!action) continue;
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.textContent = action.word;
-    button.addEventListener('click', action.act);
-    choices.append(button);
-  }
-  if (choices.children.length) root.append(choices);
-  return root;
 }

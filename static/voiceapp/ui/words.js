@@ -1,7 +1,7 @@
 // @ts-check
 /** The page's sentences. Pure. */
 
-/** @typedef {import('../realtime/conversation.js').Status} Status */
+/** @typedef {import('../state/conversation.js').Status} Status */
 
 /** One word or two for each state, and what to do in it. @type {Readonly<Record<Status, {word: string, hint: string}>>} */
 export const STATUS = {
@@ -151,88 +151,6 @@ export function inWords(name) {
 }
 
 /**
- * @param {string} text JSON
- * @returns {string[]} its tokens, as they stand there
- */
-function tokensOf(text) {
-  return text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs) ?? [];
-}
-
-/** @type {Readonly<Record<string, string>>} */
-const PLAIN = { true: 'yes', false: 'no', null: 'nothing', '""': 'nothing', '{}': 'nothing', '[]': 'nothing' };
-
-/**
- * The fields of a JSON object for a reader, in its order and with what stands there twice; `null` where the text is none.
- * Numbers are as they would be sent, and nothing is hidden.
- * @param {string} text
- * @returns {{name: string, value: string}[] | null}
- */
-export function fieldsOf(text) {
-  try {
-    const parsed = JSON.parse(text || '{}');
-    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return null;
-  } catch {
-    return null;
-  }
-  /** @type {string[][]} */
-  const fields = [];
-  let depth = 0;
-  for (const token of tokensOf(text)) {
-    if (token === '}' || token === ']') depth -= 1;
-    if (depth === 1 && (token === ',' || !fields.length)) fields.push([]);
-    if (depth > 1 || (depth === 1 && token !== ',')) fields.at(-1)?.push(token);
-    if (token === '{' || token === '[') depth += 1;
-  }
-  return fields.map(([name = '""', , ...value]) => ({ name: inWords(JSON.parse(name)), value: valueOf(value) }));
-}
-
-/**
- * @param {string[]} tokens of one value
- * @returns {string}
- */
-function valueOf(tokens) {
-  const text = tokens.join('');
-  return PLAIN[text] ?? (tokens.length === 1 && text.startsWith('"') ? inert(JSON.parse(text)) : prettyArguments(text));
-}
-
-/**
- * JSON laid out to be read, empty where it holds nothing. The text's own tokens are kept as they are: numbers that
- * JavaScript would round and names that stand there twice are shown as they would be sent.
- * @param {string} text
- * @returns {string}
- */
-export function prettyArguments(text) {
-  try {
-    JSON.parse(text || '{}');
-  } catch {
-    return inert(text);
-  }
-  const tokens = tokensOf(text);
-  let depth = 0;
-  let out = '';
-  tokens.forEach((token, place) => {
-    const next = tokens[place + 1];
-    const line = `\n${'  '.repeat(Math.max(0, depth + (next === '}' || next === ']' ? -1 : 0)))}`;
-    if (token === '{' || token === '[') {
-      depth += 1;
-      out += next === '}' || next === ']' ? token : `${token}\n${'  '.repeat(depth)}`;
-    } else if (token === '}' || token === ']') {
-      depth -= 1;
-      out += token;
-      if (next === '}' || next === ']') out += `\n${'  '.repeat(Math.max(0, depth - 1))}`;
-    } else if (token === ',') {
-      out += `,\n${'  '.repeat(depth)}`;
-    } else if (token === ':') {
-      out += ': ';
-    } else {
-      out += inert(token);
-      if (next === '}' || next === ']') out += line;
-    }
-  });
-  return out === '{}' ? '' : out;
-}
-
-/**
  * The time that is left for an answer.
  * @param {number} ms
  * @returns {string}
@@ -244,7 +162,7 @@ export function leftInWords(ms) {
   return `Waits for you: ${shown}`;
 }
 
-/** How a tool's call goes. @type {Readonly<Record<import('../realtime/tools.js').Tool['state'], string>>} */
+/** How a tool's call goes. @type {Readonly<Record<import('../state/tools.js').Tool['state'], string>>} */
 export const TOOL = {
   made: '', running: 'running…', waiting: 'waits for you', done: 'done', failed: 'failed', denied: 'not allowed',
   unavailable: 'tools not available',

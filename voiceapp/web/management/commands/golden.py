@@ -15,8 +15,7 @@ from django.core.management import BaseCommand, CommandError
 from voiceapp.gateway import contract
 from voiceapp.gateway.generate import Generation
 from voiceapp.text import providers
-
-Object = dict[str, Any]
+from voiceapp.types import JsonObject
 
 QUESTION: Final = "What is twelve times twelve?"
 # What a reader must take as the same packets, or as none.
@@ -52,10 +51,10 @@ class Command(BaseCommand):
             raise CommandError(f"{output} cannot be written: {error.strerror}.") from None
 
 
-async def _document() -> Object:
+async def _document() -> JsonObject:
     # The built-in brain: the same document on every machine, and no service is asked.
     completions = (await providers.text_engine(settings.VOICE, embedded=True)).completions
-    body: Object = {"messages": [{"role": "user", "content": QUESTION, "cache": False}], "max_tokens": 64}
+    body: JsonObject = {"messages": [{"role": "user", "content": QUESTION, "cache": False}], "max_tokens": 64}
     request = contract.read_request(body)
     answer = await Generation(request, completions, settings.VOICE).whole()
     packets = [packet async for packet in Generation(request, completions, settings.VOICE).packets()]

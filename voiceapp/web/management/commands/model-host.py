@@ -12,8 +12,8 @@ import openai
 import websockets
 from django.core.management import BaseCommand, CommandError
 
-from voiceapp.gateway.host_client import ModelHost
-from voiceapp.web.server_address import add_server_arguments, given_token, socket_address
+from voiceapp.clients.address import add_server_arguments, given_token, socket_address
+from voiceapp.clients.model_host import ModelHost
 
 
 class Command(BaseCommand):

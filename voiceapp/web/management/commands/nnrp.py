@@ -10,14 +10,13 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
+from voiceapp.clients.address import add_server_arguments, given_token, socket_address
+from voiceapp.clients.nnrp import Dropped, connect
 from voiceapp.errors import VoiceAppError
 from voiceapp.nnrp.backing import DEFAULT_MODEL
-from voiceapp.nnrp.client import Dropped, connect
 from voiceapp.nnrp.consumer import PATH
 from voiceapp.nnrp.profile import CANCELLED, COMPLETED, ERROR
-from voiceapp.web.server_address import add_server_arguments, given_token, socket_address
-
-Object = dict[str, Any]
+from voiceapp.types import JsonObject
 
 
 class Command(BaseCommand):
@@ -46,7 +45,7 @@ class Command(BaseCommand):
         """Ask. Exits with 1 where no answer came."""
         url = socket_address(options["server"], PATH)
         token = given_token(options)
-        body: Object = {
+        body: JsonObject = {
             "model": options["model"],
             "messages": [{"role": "user", "content": options["prompt"]}],
             "stream": True,
@@ -67,8 +66,10 @@ class Command(BaseCommand):
         if last["type"] == ERROR:
             raise CommandError(f"{last['error']['code']}: {last['error']['message']}")
 
-    async def _ask(self, url: str, token: str, body: Object, policy: Object, *, as_json: bool) -> Object:
-        last: Object = {}
+    async def _ask(
+        self, url: str, token: str, body: JsonObject, policy: JsonObject, *, as_json: bool
+    ) -> JsonObject:
+        last: JsonObject = {}
         async with connect(url, token) as client:
             session = await client.open_session()
             running = await session.start(body, policy=policy)
@@ -80,7 +81,7 @@ class Command(BaseCommand):
             await session.close()
         return last
 
-    def _show(self, event: Object) -> None:
+    def _show(self, event: JsonObject) -> None:
         match event["type"]:
             case "response.output_text.delta":
                 self._tell(event["delta"])

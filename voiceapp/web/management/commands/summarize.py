@@ -10,9 +10,9 @@ from uuid import UUID
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.errors import VoiceAppError
-from voiceapp.records import store
 from voiceapp.records.models import Session
-from voiceapp.review.summaries import write_summary
+from voiceapp.records.store import store
+from voiceapp.review.worker import write_summary
 from voiceapp.text import providers
 
 

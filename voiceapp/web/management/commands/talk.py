@@ -17,9 +17,9 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
+from voiceapp.clients.address import server_address
+from voiceapp.clients.talk import Talk
 from voiceapp.errors import VoiceAppError
-from voiceapp.web.server_address import server_address
-from voiceapp.web.talk import Talk
 
 USERNAME = "talk"
 

@@ -10,7 +10,7 @@ from django.core.management import BaseCommand, CommandError
 
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.models import ApiToken
-from voiceapp.records.tokens import make_token
+from voiceapp.records.store.tokens import make_token
 from voiceapp.web.signin import first_administrator
 
 

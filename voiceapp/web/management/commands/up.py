@@ -12,8 +12,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import BaseCommand, CommandError, call_command
 
-from voiceapp.records.preparing import preparing
-from voiceapp.records.store import repair_unfinished
+from voiceapp.records.setup.preparing import preparing
+from voiceapp.records.store.store import repair_unfinished
 from voiceapp.web.server import Server, address_for_people, allow_many_files, listen
 from voiceapp.web.signin import first_administrator, make_token
 

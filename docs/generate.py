@@ -1,0 +1,146 @@
+"""Writes the parts of the documents that come from the code.
+
+    python -m docs.generate            # writes what has changed
+    python -m docs.generate --check    # writes nothing, names what is out of date, and then fails
+
+``DOCUMENTS`` has one function for each document that is written so, in whole or in part: it takes the text
+that the document has now (nothing where there is none yet) and returns the text that it should have. A part
+stands between ``<!-- begin NAME … -->`` and ``<!-- end NAME -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from voiceapp.config import SETTINGS, Setting
+from voiceapp.engine.session.event_types import CLIENT_TYPES, EMITTED, TRANSCRIPTION_TYPES
+from voiceapp.protocol.dialects import CONTRACT_ONLY_EVENTS, Dialect, Half, from_ga, to_ga
+from voiceapp.protocol.events import CLIENT_EVENTS, SERVER_EVENTS
+
+FOLDER: Final = Path(__file__).resolve().parent
+
+
+def main() -> int:
+    """Write the documents, or check them; return the exit status."""
+    parser = argparse.ArgumentParser(description="Write the parts of the documents that come from the code.")
+    parser.add_argument("--check", action="store_true", help="only name the documents that are out of date")
+    check: bool = parser.parse_args().check
+    stale = outdated()
+    for name, text in stale.items():
+        if check:
+            print(f"docs/{name} is out of date: run python -m docs.generate")
+        else:
+            (FOLDER / name).write_text(text, "utf-8")
+            print(f"docs/{name} is written")
+    return 1 if check and stale else 0
+
+
+def outdated() -> dict[str, str]:
+    """Return the documents whose text is not what the code says, each with the text that it should have."""
+    wanted: dict[str, str] = {}
+    for name, document in DOCUMENTS.items():
+        path = FOLDER / name
+        text = path.read_text("utf-8") if path.exists() else ""
+        if (due := document(text)) != text:
+            wanted[name] = due
+    return wanted
+
+
+def with_part(text: str, name: str, part: str) -> str:
+    """Return a document's text with its part ``name`` replaced; raise ``ValueError`` where it has none."""
+    found = re.search(rf"(<!-- begin {name}\b[^>]*-->\n).*?(<!-- end {name} -->)", text, re.S)
+    if found is None:
+        raise ValueError(f"there is no part {name!r}")
+    return f"{text[: found.start()]}{found[1]}\n{part}\n\n{found[2]}{text[found.end() :]}"
+
+
+# -- the settings ---------------------------------------------------------------------------------------
+
+
+def configuration(text: str) -> str:
+    """Return ``configuration.md`` with the table of settings."""
+    rows = ["| Variable | Default | Meaning |", "| --- | --- | --- |", *map(setting_row, SETTINGS)]
+    return with_part(text, "settings", "\n".join(rows))
+
+
+def setting_row(setting: Setting) -> str:
+    """Return a setting's row of the table."""
+    default = setting.default
+    if isinstance(default, bool):
+        shown = "1" if default else "0"
+    elif isinstance(default, float):
+        shown = f"{default:g}"
+    else:
+        shown = str(default)
+    return f"| `{setting.name}` | {f'`{shown}`' if shown else ''} | {setting.help} |"
+
+
+# -- the engine's events --------------------------------------------------------------------------------
+
+_DIALECTS: Final = (Dialect.GA, Dialect.PREVIEW, Dialect.CONTRACT)
+_RELAY: Final = "the page's relay, from what its loudspeaker played"
+_REMARKS: Final = {
+    "rate_limits.updated": "only when ordered by `faults=rate_limits`, as Azure sends none",
+    "conversation.item.input_audio_transcription.segment": "transcription sessions",
+    "transcription_session.created": "transcription sessions",
+    "transcription_session.updated": "transcription sessions",
+    "transcription_session.update": "transcription sessions",
+}
+
+
+def engine(text: str) -> str:
+    """Return ``engine.md`` with the table of events."""
+    return with_part(text, "events", events_table())
+
+
+def events_table() -> str:
+    """Return the table of events, client events first, each half in the order of the protocol."""
+    lines = ["| Event | GA | preview | contract | Remark |", "| --- | --- | --- | --- | --- |"]
+    for mark, known, by_dialect in (
+        ("accepted", CLIENT_EVENTS, {dialect: accepted(dialect) for dialect in _DIALECTS}),
+        ("emitted", SERVER_EVENTS, {dialect: emitted(dialect) for dialect in _DIALECTS}),
+    ):
+        everything = list(known)
+        everything += sorted({name for names in by_dialect.values() for name in names} - set(known))
+        for name in everything:
+            cells = [mark if name in by_dialect[dialect] else "" for dialect in _DIALECTS]
+            remark = _REMARKS.get(name, "") if any(cells) else _RELAY
+            lines.append(f"| `{name}` | {' | '.join(cells)} | {remark} |")
+    return "\n".join(lines)
+
+
+def accepted(dialect: Dialect) -> set[str]:
+    """Return the names of the client events that the engine obeys in ``dialect``."""
+    known = {*CLIENT_TYPES, *TRANSCRIPTION_TYPES, "transcription_session.update"}
+    names: set[str] = set()
+    for kind in CLIENT_EVENTS:
+        (event,) = to_ga({"type": kind, "session": {}}, dialect, Half.CLIENT)
+        if event["type"] in known:
+            names.add(kind)
+    return names
+
+
+def emitted(dialect: Dialect) -> set[str]:
+    """Return the names of the events that the engine sends in ``dialect``."""
+    return {name for event in EMITTED for name in _wire_names(event.type_name(), dialect)}
+
+
+def _wire_names(kind: str, dialect: Dialect) -> set[str]:
+    """Return what a server event (GA name) is called in ``dialect``; nothing where it does not exist."""
+    if kind in CONTRACT_ONLY_EVENTS:
+        return {kind} if dialect is Dialect.CONTRACT else set()
+    shapes: list[dict[str, object]] = [{"type": kind, "event_id": ""}]
+    if kind in ("session.created", "session.updated"):
+        shapes = [{**shapes[0], "session": {"type": one}} for one in ("realtime", "transcription")]
+    return {str(event["type"]) for shape in shapes for event in from_ga(shape, dialect, Half.SERVER)}
+
+
+DOCUMENTS: Final[dict[str, Callable[[str], str]]] = {"configuration.md": configuration, "engine.md": engine}
+
+if __name__ == "__main__":
+    sys.exit(main())

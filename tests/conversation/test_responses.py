@@ -1,0 +1,120 @@
+"""One response at a time, whatever the order of events."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from voiceapp.conversation.responses import MAX_WAITING, ResponseSequencer
+from voiceapp.types import JsonObject
+
+
+class Service(RuleBasedStateMachine):
+    """A service that refuses a second response, and begins some by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sequencer = ResponseSequencer()
+        self.wire: list[JsonObject] = []
+        self.active: str | None = None
+        self.count = 0
+        self.wanted: set[str] = set()
+        self.served: list[str] = []
+        self.begun_alone = 0
+
+    def send(self, events: list[JsonObject] | None) -> None:
+        self.wire += events or []
+
+    @rule()
+    def the_page_asks(self) -> None:
+        self.count += 1
+        name = f"create_{self.count}"
+        due = self.sequencer.create({"type": "response.create", "event_id": name})
+        if due is None:
+            assert len(self.sequencer.waiting) == MAX_WAITING
+        else:
+            self.wanted.add(name)
+            self.send(due)
+
+    @rule()
+    def the_page_cancels(self) -> None:
+        # What waits, and what was asked for but has not begun, is given up.
+        self.wanted -= {event["event_id"] for event in self.sequencer.waiting}
+        self.send(self.sequencer.cancel())
+
+    def begin(self, name: str | None) -> None:
+        self.count += 1
+        self.active = f"resp_{self.count}"
+        if name is not None:
+            self.served.append(name)
+            self.wanted.discard(name)
+        self.send(self.sequencer.created({"id": self.active, "conversation_id": "conv"}))
+
+    @precondition(lambda self: self.wire)
+    @rule()
+    def the_service_reads(self) -> None:
+        event = self.wire.pop(0)
+        if event["type"] == "response.cancel":
+            if event["response_id"] == self.active:
+                self.end()
+            return
+        if self.active is None:
+            self.begin(event["event_id"])
+            return
+        refused = self.sequencer.refused(event["event_id"], "conversation_already_has_active_response")
+        if refused is not None and event not in self.sequencer.waiting and event not in refused:
+            self.wanted.discard(event["event_id"])
+        self.send(refused)
+
+    # A service reads what was sent within a turn or two: it does not begin by itself again and again before.
+    @precondition(lambda self: self.active is None and self.begun_alone < 6)
+    @rule()
+    def the_service_begins_by_itself(self) -> None:
+        self.begun_alone += 1
+        self.begin(None)
+
+    @precondition(lambda self: self.active is not None)
+    @rule()
+    def end(self) -> None:
+        done, self.active = self.active, None
+        self.send(self.sequencer.done({"id": done, "conversation_id": "conv"}))
+
+    @invariant()
+    def creates_do_not_pile_up_on_the_wire(self) -> None:
+        # One is asked for; others on the wire were taken for granted when the service began by itself.
+        assert sum(event["type"] == "response.create" for event in self.wire) <= 1 + self.begun_alone
+
+    @invariant()
+    def it_knows_what_is_active(self) -> None:
+        assert self.sequencer.active == self.active
+
+    @invariant()
+    def nothing_is_served_twice(self) -> None:
+        assert len(self.served) == len(set(self.served))
+
+    def teardown(self) -> None:
+        """Once all is quiet, everything that was wanted and not given up has been served."""
+        for _ in range(200):
+            if self.wire:
+                self.the_service_reads()
+            elif self.active is not None:
+                self.end()
+        assert self.sequencer.idle
+        assert not self.wanted
+
+
+Service.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestSequencer = Service.TestCase
+
+
+def test_responses_out_of_the_conversation_do_not_wait() -> None:
+    sequencer = ResponseSequencer()
+    sequencer.create({"type": "response.create", "event_id": "a"})
+    beside: JsonObject = {"type": "response.create", "event_id": "b", "response": {"conversation": "none"}}
+    assert sequencer.create(beside) == [beside]
+    sequencer.created({"id": "resp_b", "conversation_id": None})
+    assert sequencer.active is None
+
+
+def test_cancelling_nothing_sends_nothing() -> None:
+    assert ResponseSequencer().cancel() == []

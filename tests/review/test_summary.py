@@ -1,0 +1,91 @@
+"""A session's summary is written by whoever thought in it: its words go to nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from tests.parts.chat_server import chat_server, chunk, sse, text
+from tests.parts.hosts import COMPLETED, delta
+from tests.review.test_worker import TURNS, kept_session
+from voiceapp.records.models import Session
+from voiceapp.review.worker import write_summary
+from voiceapp.text import providers
+from voiceapp.text.model_host import provider
+from voiceapp.text.model_host.link import HostLink
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WRITTEN = json.dumps({"title": "By the chat service", "summary": "It read this."})
+THE_USERS_OWN = "I want to book a train ticket to Hamburg"
+
+
+@asynccontextmanager
+async def own_model(user_id: int) -> AsyncIterator[list[Any]]:
+    """A host of the user's on this very loop, which writes one summary; what it was asked."""
+    asked: list[Any] = []
+
+    async def send(message: str) -> None:
+        fields = json.loads(message)
+        if fields.get("method") == "model/request":
+            asked.append(fields["params"]["request"])
+            serving.append(asyncio.create_task(serve(fields)))
+
+    async def serve(fields: dict[str, Any]) -> None:
+        ids = {name: fields["params"][name] for name in ("threadId", "turnId", "requestId")}
+        await give(id=fields["id"], result={"accepted": True, "rejectionReason": None})
+        written = json.dumps({"title": "By my own model", "summary": "It read this."})
+        for event in (delta(written), COMPLETED):
+            await give(method="model/streamEvent", params={**ids, "event": event})
+
+    async def give(**fields: Any) -> None:
+        await link.receive(json.dumps(fields))
+
+    link, serving = HostLink(send), list[asyncio.Task[None]]()
+    await give(id=1, method="initialize", params={"clientInfo": {"name": "x"}})
+    await give(method="initialized")
+    provider.connect(user_id, link)
+    try:
+        yield asked
+    finally:
+        provider.disconnect(user_id, link)
+        await asyncio.gather(*serving)
+
+
+@pytest.mark.parametrize(
+    ("thinking", "connected", "title"),
+    [
+        ("", False, "By the chat service"),
+        ("chat", False, "By the chat service"),
+        ("embedded", False, THE_USERS_OWN),
+        ("model-host", False, THE_USERS_OWN),
+        ("model-host", True, "By my own model"),
+    ],
+)
+async def test_only_the_thinker_reads_what_was_said(
+    user: User, monkeypatch: pytest.MonkeyPatch, thinking: str, connected: bool, title: str
+) -> None:
+    session = await sync_to_async(kept_session)(user, *TURNS)
+    configuration = {**session.configuration, "thinking": thinking}
+    await Session.objects.filter(id=session.id).aupdate(configuration=configuration)
+    stop = chunk({"index": 0, "delta": {}, "finish_reason": "stop"})
+    async with chat_server(script=sse(text(WRITTEN), stop, "[DONE]")) as chat:
+        voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="upstream-model")
+        monkeypatch.setattr(settings, "VOICE", voice)
+        monkeypatch.setattr(providers, "_engines", {})
+        async with own_model(user.pk) if connected else nullcontext() as asked:
+            assert await write_summary(session.id)
+        await providers.aclose()
+    await session.arefresh_from_db()
+    assert session.heading == title
+    assert bool(chat.requests) == (title == "By the chat service")
+    assert not connected or "Hamburg" in json.dumps(asked)

@@ -1,0 +1,66 @@
+"""Answers are held against schemas that strangers wrote."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from tests.parts.stalls import longest_hold
+from voiceapp.errors import TextEngineError
+from voiceapp.text import structured
+from voiceapp.text.asking import Spent, ask_for
+from voiceapp.types import JsonObject
+
+
+def doubling(depth: int) -> JsonObject:
+    """A schema of a few lines that takes 2 to the power of ``depth`` steps to check."""
+    twice = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(depth)}
+    return {"type": "object", "$ref": "#/$defs/a0", "$defs": {**twice, f"a{depth}": {}}}
+
+
+async def test_a_large_answer_of_a_plain_schema_is_checked_to_its_end() -> None:
+    order = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, "of": {"enum": ["a", "b"]}},
+        "required": ["n"],
+    }
+    schema = {"type": "object", "properties": {"orders": {"type": "array", "items": order}}}
+    orders: list[JsonObject] = [{"n": n, "of": "b"} for n in range(5_000)]
+    assert await structured.read(json.dumps({"orders": orders}), schema) == ({"orders": orders}, "")
+    orders[4_999]["of"] = "c"
+    value, fault = await structured.read(json.dumps({"orders": orders}), schema)
+    assert value is None
+    assert fault.startswith("orders/4999/of:")
+
+
+async def test_what_takes_for_ever_to_check_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structured, "CHECK_S", 0.2)
+    wide = {"type": "object", "properties": {"a": {"allOf": [{"items": {"type": "number"}}] * 1_000}}}
+    for schema, answer in ((doubling(40), {}), (wide, {"a": [0] * 20_000})):
+        await structured.check_schema(schema)
+        value, fault = await structured.read(json.dumps(answer), schema)
+        assert (value, fault) == (None, "the schema takes too long to check")
+
+
+class Nothing:
+    """Whoever answers with an empty object."""
+
+    provider = model = "nothing"
+
+    async def stream(self, body: JsonObject) -> AsyncGenerator[JsonObject]:
+        yield {"choices": [{"index": 0, "delta": {"content": "{}"}, "finish_reason": "stop"}]}
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+async def test_checking_an_answer_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structured, "CHECK_S", 0.5)
+    asking = asyncio.ensure_future(ask_for(Nothing(), {"messages": []}, doubling(40), Spent()))
+    assert await longest_hold(asyncio.wait([asking])) < 0.25
+    error = asking.exception()
+    assert isinstance(error, TextEngineError)
+    assert error.code == "structured_output_failed"

@@ -1,0 +1,291 @@
+"""Tools: made from functions, given only what fits, limited in time and size."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import threading
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta
+
+from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
+from voiceapp.tools.functions import MAX_OUTPUT_CHARS, failure
+from voiceapp.tools.registry import MAX_PROGRESS_CHARS, Registry, ToolContext, registry
+from voiceapp.tools.shipped.clock_and_sums import calculate, current_time
+from voiceapp.tools.threads import ToolThreads
+
+CONTEXT = ToolContext(uuid4(), 7, "call_1")
+
+
+def opening_hours(
+    shop: Annotated[str, Meta(description="Its name")],
+    day: Literal["today", "tomorrow"] = "today",
+    floors: list[int] | None = None,
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """Tell when a shop
+    is open.
+
+    This is not for the model.
+    """
+    return {"shop": shop, "day": day, "floors": floors, "user": context.user_id}
+
+
+async def run(function: Any, arguments: str, **limits: Any) -> str:
+    tools = Registry()
+    made = tools.add(function, **limits)
+    return await tools.run(made.name, arguments, CONTEXT, [made.name])
+
+
+def test_a_tool_is_described_by_its_signature() -> None:
+    tools = Registry()
+    tools.add(opening_hours)
+    [definition] = tools.definitions(["opening_hours"])
+    assert (definition["type"], definition["name"]) == ("function", "opening_hours")
+    assert definition["description"] == "Tell when a shop is open."
+    schema = definition["parameters"]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["required"] == ["shop"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["shop"]["description"] == "Its name"
+    assert schema["properties"]["day"]["enum"] == ["today", "tomorrow"]
+    assert "context" not in schema["properties"]
+
+
+async def test_a_tool_gets_what_fits_and_knows_who_asks() -> None:
+    output = await run(opening_hours, '{"shop": "Bakery", "floors": [1, 2]}')
+    assert json.loads(output) == {"shop": "Bakery", "day": "today", "floors": [1, 2], "user": 7}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "", "{", "[]", '"text"', "null",
+        '{"shop": 3}', '{"shop": "a", "day": "never"}', '{"shop": "a", "x": 1}',
+        '{"shop": "a"' + " " * 100_001 + "}", "[" * 50_000, '{"shop": "\\ud800"}',
+    ],
+    ids=range(11),
+)  # fmt: skip
+async def test_arguments_that_do_not_fit_never_reach_the_tool(arguments: str) -> None:
+    with pytest.raises(InvalidArguments):
+        await run(opening_hours, arguments)
+
+
+async def test_empty_arguments_will_do_for_a_tool_that_takes_none() -> None:
+    def ping() -> str:
+        """Say that all is well."""
+        return "all is well \0 \u202e"
+
+    assert await run(ping, "") == "all is well \0 \u202e"
+
+
+async def test_only_the_assistants_own_tools_can_be_called() -> None:
+    tools = Registry()
+    tools.add(opening_hours)
+    for allowed in ([], ["other"]):
+        with pytest.raises(UnknownTool):
+            await tools.run("opening_hours", '{"shop": "a"}', CONTEXT, allowed)
+
+
+async def test_a_slow_tool_is_given_up() -> None:
+    async def slow() -> str:
+        """Take long."""
+        await asyncio.sleep(30)
+        return "too late"
+
+    with pytest.raises(ToolFailed) as caught:
+        await run(slow, "", timeout_s=0.05)
+    assert caught.value.code == "timeout"
+
+
+async def test_a_synchronous_tool_does_not_hold_up_the_loop() -> None:
+    seen = []
+
+    def blocking() -> str:
+        """Block."""
+        seen.append(threading.current_thread())
+        return "done"
+
+    assert await run(blocking, "") == "done"
+    assert seen != [threading.main_thread()]
+
+
+async def test_a_tool_that_never_returns_keeps_one_thread_of_a_bounded_number() -> None:
+    threads, gate = ToolThreads(most=2), threading.Event()
+    tools = Registry(threads)
+
+    def stuck() -> str:
+        """Hang."""
+        gate.wait(10)
+        return "at last"
+
+    tools.add(stuck, timeout_s=0.05)
+    for _ in range(2):
+        with pytest.raises(ToolFailed) as caught:
+            await tools.run("stuck", "", CONTEXT, ["stuck"])
+        assert caught.value.code == "timeout"
+    assert threads.running == 2
+    with pytest.raises(ToolFailed) as caught:
+        await tools.run("stuck", "", CONTEXT, ["stuck"])
+    assert caught.value.code == "tools_busy"
+    gate.set()
+    async with asyncio.timeout(5):
+        while threads.running:
+            await asyncio.sleep(0.005)
+    assert await tools.run("stuck", "", CONTEXT, ["stuck"]) == "at last"
+
+
+async def test_a_thread_that_would_end_the_process_ends_its_call() -> None:
+    def leave() -> str:
+        """Leave."""
+        raise SystemExit(1)
+
+    def stop() -> str:
+        """Stop."""
+        raise StopIteration
+
+    for function in (leave, stop):
+        with pytest.raises(ToolFailed):
+            await run(function, "")
+
+
+def test_a_call_has_one_key_however_often_it_is_made() -> None:
+    session_id = uuid4()
+    keys = {ToolContext(session_id, 7, "call_1").idempotency_key for _ in range(3)}
+    assert len(keys) == 1
+    assert ToolContext(session_id, 7, "call_2").idempotency_key not in keys
+    assert ToolContext(uuid4(), 7, "call_1").idempotency_key not in keys
+
+
+async def test_a_tool_says_what_it_is_doing() -> None:
+    told: list[str] = []
+
+    def look(context: ToolContext) -> str:
+        """Look."""
+        context.progress("Nearly there…" + "!" * 1000)
+        return "found"
+
+    tools = Registry()
+    tools.add(look, progress="Looking that up…")
+    await tools.run("look", "", ToolContext(uuid4(), 7, "call_1", told.append), ["look"])
+    assert told[0] == "Looking that up…"
+    assert told[1].startswith("Nearly there…")
+    assert len(told[1]) == MAX_PROGRESS_CHARS
+
+
+def test_the_registry_knows_which_tools_ask_first() -> None:
+    tools = Registry()
+    tools.add(opening_hours)
+    tools.add(opening_hours, name="pay", needs_approval=True)
+    assert tools.ask_first(["pay", "opening_hours", "other"]) == {"pay"}
+    assert tools.ask_first(["opening_hours"]) == set()
+
+
+async def test_a_tool_that_raises_says_so_without_its_secrets() -> None:
+    def broken() -> str:
+        """Break."""
+        raise RuntimeError("password is hunter2")
+
+    with pytest.raises(ToolFailed) as caught:
+        await run(broken, "")
+    assert json.loads(failure(caught.value)) == {
+        "error": {"code": "tool_failed", "message": "broken failed (RuntimeError)."}
+    }
+
+
+async def test_a_long_output_is_cut_and_a_strange_one_refused() -> None:
+    def long() -> str:
+        """Say much."""
+        return "x" * 1_000_000
+
+    def strange() -> object:
+        """Give something odd."""
+        return object()
+
+    assert len(await run(long, "")) < MAX_OUTPUT_CHARS + 20
+    with pytest.raises(ToolFailed):
+        await run(strange, "")
+
+
+def test_what_cannot_be_a_tool_is_refused_at_once() -> None:
+    def nameless(thing) -> str:  # type: ignore[no-untyped-def]
+        """Lack a type."""
+        return str(thing)
+
+    def undescribed() -> str:
+        return ""
+
+    def loose(*things: str) -> str:
+        """Take anything."""
+        return ""
+
+    for function in (nameless, undescribed, loose):
+        with pytest.raises(ValueError, match=r"needs|cannot"):
+            Registry().add(function)
+    with pytest.raises(ValueError, match="already"):
+        registry.add(current_time)
+
+
+def test_the_products_own_tools_are_there() -> None:
+    assert {"calculate", "current_time"} <= set(registry.names())
+    for definition in registry.definitions(registry.names()):
+        jsonschema.Draft202012Validator.check_schema(definition["parameters"])
+
+
+@pytest.mark.parametrize(
+    ("expression", "result"),
+    [
+        ("2 + 3 * 4", "14"),
+        ("(12.5 + 3) * 4 / 8", "7.75"),
+        ("0.1 + 0.2", "0.3"),
+        ("-7 // 2", "-3"),
+        ("2 ** 64", "18446744073709551616"),
+        ("1_000 * 1000", "1000000"),
+        ("10 / 4", "2.5"),
+        ("17 times 23", "391"),
+        ("10 divided by 4 plus 3 x 2", "8.5"),
+        ("2^10", "1024"),
+    ],
+)
+def test_sums_are_exact(expression: str, result: str) -> None:
+    assert calculate(expression) == result
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["", "1 / 0", "9 ** 9 ** 9", "__import__('os')", "a + 1", "1 if 1 else 2", "'x' * 3", "1 +", "True + 1",
+     "(" * 200 + ")" * 200, "1 " * 200, "2 ** -1001", "[1]"],
+)  # fmt: skip
+def test_what_is_no_sum_is_refused(expression: str) -> None:
+    with pytest.raises(InvalidArguments):
+        calculate(expression)
+
+
+@given(st.text(max_size=60))
+def test_no_expression_does_anything_else(expression: str) -> None:
+    with contextlib.suppress(InvalidArguments):
+        assert calculate(expression)
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [("", "UTC"), ("Paris", "in Paris"), ("paris", "in Paris"), ("New York", "in New York"),
+     ("Europe/Berlin", "in Berlin"), ("Tokyo, Japan", "in Tokyo"), ("Japan", "in Japan"), ("EST", "EST")],
+)  # fmt: skip
+def test_the_time_in_a_city_is_a_sentence_to_be_heard(place: str, told: str) -> None:
+    sentence = rf"It is \d\d:\d\d {told}, on [A-Z][a-z]+day, [1-9]\d? [A-Z][a-z]+ \d{{4}}\."
+    assert re.fullmatch(sentence, current_time(place))
+
+
+def test_a_place_without_a_zone_is_said_so() -> None:
+    with pytest.raises(ToolError, match="No time zone"):
+        current_time("Nowhere at all")

@@ -1,0 +1,82 @@
+"""What each event of the page does to a conversation: functions, and the table of them; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from voiceapp.conversation import page_policy
+from voiceapp.conversation.actions import Action, SendUpstream
+from voiceapp.conversation.lifecycle import State
+from voiceapp.conversation.parts import Parts
+from voiceapp.protocol import codec, events
+from voiceapp.protocol.events import Event, UnknownEvent
+
+MAX_HELD = 32
+"""Events of the page that are kept while there is no service to take them."""
+
+Handler = Callable[[Parts, Any, float], list[Action]]
+
+
+def receive(parts: Parts, event: Event | UnknownEvent, now: float) -> list[Action]:
+    """Take one Realtime client event of the page."""
+    if refusal := parts.typed.refusal(event):
+        return [parts.refuse(*refusal, event)]
+    if page_policy.is_approval(event):
+        return _approval(parts, event, now)
+    handlers = HANDLERS[parts.lifecycle.state]
+    handler = handlers.get(type(event)) or handlers[UnknownEvent]
+    return handler(parts, event, now)
+
+
+def _approval(parts: Parts, event: events.ConversationItemCreate, now: float) -> list[Action]:
+    answered = parts.calls.answer(event.item, now)
+    if isinstance(answered, tuple):
+        return [parts.refuse(*answered, event)]
+    return [*answered, *parts.follow_up()]
+
+
+def _hold(parts: Parts, event: Event | UnknownEvent, now: float) -> list[Action]:
+    if len(parts.held) >= MAX_HELD:
+        return [parts.refuse("not_ready", "The voice service is not there yet.", event)]
+    parts.held.append(event)
+    return []
+
+
+def _stop_playing(parts: Parts, event: events.OutputAudioBufferClear, now: float) -> list[Action]:
+    return [*parts.send(parts.sequencer.cancel()), *parts.speaker.cut(now)]
+
+
+def _cancel_response(parts: Parts, event: events.ResponseCancel, now: float) -> list[Action]:
+    response_id = event.response_id if isinstance(event.response_id, str) else None
+    return parts.send(parts.sequencer.cancel(response_id))
+
+
+def _create_response(parts: Parts, event: events.ResponseCreate, now: float) -> list[Action]:
+    due = parts.sequencer.create(parts.own.named(codec.to_fields(event)))
+    if due is None:
+        return [parts.refuse("too_many_responses", "Too many responses are waiting.", event)]
+    return parts.send(due)
+
+
+def _send_on(parts: Parts, event: Event | UnknownEvent, now: float) -> list[Action]:
+    parts.turn.event_sent(event)
+    return [SendUpstream(codec.to_fields(event))]
+
+
+def _drop(parts: Parts, event: Event | UnknownEvent, now: float) -> list[Action]:
+    return []
+
+
+HANDLERS: dict[State, dict[type[Event | UnknownEvent], Handler]] = {
+    State.WAITING: {UnknownEvent: _hold},
+    State.CONFIGURING: {UnknownEvent: _hold},
+    State.READY: {
+        events.OutputAudioBufferClear: _stop_playing,
+        events.ResponseCancel: _cancel_response,
+        events.ResponseCreate: _create_response,
+        UnknownEvent: _send_on,
+    },
+    State.ENDED: {UnknownEvent: _drop},
+}
+"""State × event of the page → what it does; ``UnknownEvent`` stands for all that are not named."""

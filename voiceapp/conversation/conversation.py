@@ -1,0 +1,234 @@
+"""The client half of a Realtime session as a state machine; pure.
+
+Events of both sides go in, actions come out (``voiceapp.conversation.actions``). Times are milliseconds on
+the session's clock and are passed in, as are ids. It knows which items there are and in which order, which
+response is active, what was heard of each answer, and which of the service's errors concern only it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from voiceapp.assistants.assistant import AssistantConfig
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.conversation import client_events, server_events
+from voiceapp.conversation.actions import Action
+from voiceapp.conversation.calls.flow import CallFlow
+from voiceapp.conversation.items import Items
+from voiceapp.conversation.lifecycle import Lifecycle, State
+from voiceapp.conversation.negotiation import Negotiation
+from voiceapp.conversation.own_events import OwnEvents
+from voiceapp.conversation.parts import Parts
+from voiceapp.conversation.records import ItemRecord
+from voiceapp.conversation.responses import lost_response
+from voiceapp.conversation.speaker import Speaker
+from voiceapp.protocol import events
+from voiceapp.protocol.dialects import Dialect
+from voiceapp.protocol.events import Event, UnknownEvent
+from voiceapp.types import JsonObject
+
+
+class Conversation:
+    """All state of one conversation between a page and a service.
+
+    The relay calls its verbs and never reaches into its parts. ``ids`` gives the ids of events that are the
+    relay's own, ``ask_first`` is as in ``CallFlow``.
+    """
+
+    def __init__(
+        self,
+        assistant: AssistantConfig,
+        ids: Iterator[str],
+        *,
+        transcription_model: str = "",
+        tools: list[JsonObject] | None = None,
+        ask_first: Mapping[str, tuple[str, str]] | None = None,
+        approval_ms: float = 60_000.0,
+    ) -> None:
+        self._transcription_model = transcription_model
+        self._approval_ms = approval_ms
+        own, lifecycle = OwnEvents(ids), Lifecycle()
+        items = Items(captions=assistant.transcription is not None)
+        self._parts = Parts(
+            assistant=assistant,
+            own=own,
+            items=items,
+            speaker=Speaker(items, own),
+            negotiation=Negotiation(assistant, transcription_model, tools or []),
+            calls=CallFlow(own, lifecycle, assistant.mcp_servers, approval_ms, ask_first),
+            lifecycle=lifecycle,
+        )
+
+    def hand_over(
+        self, assistant: AssistantConfig, tools: list[JsonObject], ask_first: Mapping[str, tuple[str, str]]
+    ) -> None:
+        """Give another assistant the word; the next connection is configured for it."""
+        parts = self._parts
+        parts.assistant = assistant
+        parts.negotiation = Negotiation(assistant, self._transcription_model, tools)
+        parts.calls = CallFlow(
+            parts.own, parts.lifecycle, assistant.mcp_servers, self._approval_ms, ask_first
+        )
+        parts.items.captions = assistant.transcription is not None
+        parts.owes_response = True
+        # What is said from now on is for the next one, so it waits for the next connection.
+        parts.lifecycle.enter(State.WAITING)
+
+    def restore(self, records: Iterable[ItemRecord], *, owes_response: bool = False) -> None:
+        """Take what was said before, in another session or process; calls among it are not run again.
+
+        ``owes_response``: the last of it still waits for its answer, which is asked for.
+        """
+        parts = self._parts
+        parts.items.restore(records)
+        parts.calls.functions.answered |= parts.items.call_ids
+        parts.owes_response = owes_response
+
+    @property
+    def assistant(self) -> AssistantConfig:
+        """Who speaks."""
+        return self._parts.assistant
+
+    # -- what the relay may ask ---------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """How far the conversation and its service are."""
+        return self._parts.lifecycle.state
+
+    @property
+    def ready(self) -> bool:
+        """Whether the service took the settings, so that audio and events go through."""
+        return self._parts.lifecycle.state is State.READY
+
+    @property
+    def turn_detection(self) -> JsonObject | None:
+        """How turns are found, as the service says; ``None`` where the user says when one is over."""
+        return self._parts.negotiation.turn_detection
+
+    @property
+    def expires_at(self) -> float | None:
+        """When the service ends the connection, in seconds since the epoch, where it says so."""
+        return self._parts.negotiation.expires_at
+
+    @property
+    def user_speaks(self) -> bool:
+        """Whether the user is speaking, as far as the service has heard."""
+        return self._parts.turn.speaking
+
+    @property
+    def user_turns(self) -> int:
+        """How often the user has spoken or typed."""
+        return self._parts.items.user_turns
+
+    def quiet(self, now: float) -> bool:
+        """Whether nothing is being said, thought, played or transcribed, so that a change goes unnoticed."""
+        parts = self._parts
+        if parts.turn.open(now) or parts.items.transcripts_due or parts.speaker.playback.playing(now):
+            return False
+        return not parts.calls.pending and parts.sequencer.idle
+
+    def answer_began(self, call_id: str) -> bool:
+        """Whether any sound of the response that made this call, and is not answered yet, has come."""
+        call = self._parts.calls.functions.pending.get(call_id)
+        return call is not None and self._parts.speaker.began(call.response_id)
+
+    # -- from both sides ----------------------------------------------------------------------------
+
+    def connected(self, dialect: Dialect) -> None:
+        """There is a connection, on which ``session.created`` is due; services of preview call no MCP."""
+        self._parts.negotiation.has_mcp &= dialect is not Dialect.PREVIEW
+        self._parts.lifecycle.enter(State.CONFIGURING)
+
+    def receive_server(self, event: Event | UnknownEvent, text: str, now: float) -> list[Action]:
+        """Take one event of the service (GA shape); ``text`` is the same event as JSON."""
+        # Looked up here, as this is done for every delta of audio.
+        handlers = server_events.HANDLERS[self._parts.lifecycle.state]
+        return handlers.get(type(event), server_events.forward)(self._parts, event, text, now)
+
+    def receive_client(self, event: Event | UnknownEvent, now: float) -> list[Action]:
+        """Take one Realtime client event of the page."""
+        return client_events.receive(self._parts, event, now)
+
+    def hear(self, frame: bytes, audio_format: AudioFormat) -> bool:
+        """Take a frame of the page's microphone; return whether the service can take it now."""
+        parts = self._parts
+        if parts.negotiation.turn_detection is None:
+            parts.turn.hear(frame, audio_format)
+        return parts.lifecycle.state is State.READY
+
+    def announce(self, text: str, item_id: str, now: float) -> list[Action]:
+        """Have the model say something, in the conversation and in its turn.
+
+        The item is known here before the service echoes it, so that it survives a lost connection.
+        """
+        content = [{"type": "input_text", "text": text}]
+        item = {"id": item_id, "type": "message", "role": "system", "content": content}
+        self._parts.items.note({**item, "status": "completed"}, None, now)
+        create = self._parts.own.send({"type": "conversation.item.create", "item": item}, "announcement")
+        return [create, *self.receive_client(events.ResponseCreate(), now)]
+
+    def playback_report(self, item_id: str, played_ms: float, *, final: bool, now: float) -> list[Action]:
+        """Take the page's report of how much of an item its speaker has played."""
+        return self._parts.speaker.report(item_id, played_ms, final=final, now=now)
+
+    # -- tools --------------------------------------------------------------------------------------
+
+    def tools_listed(self, tools: list[JsonObject], ask_first: dict[str, tuple[str, str]]) -> list[Action]:
+        """Take functions that came after the session began; ``ask_first`` as in ``CallFlow``."""
+        parts = self._parts
+        parts.negotiation.tools += tools
+        parts.calls.ask_first |= ask_first
+        if not self.ready:
+            return []
+        return [parts.own.send(update, "configure") for update in parts.negotiation.tools_update()]
+
+    def tool_returned(self, call_id: str, output: str, *, status: str, now: float) -> list[Action]:
+        """Take a tool's output; the model is asked to go on once every pending call is answered."""
+        return [
+            *self._parts.calls.call_returned(call_id, output, status=status, now=now),
+            *self._parts.follow_up(),
+        ]
+
+    def finish_call_silently(self, call_id: str) -> None:
+        """Do not ask the model to go on once this call is answered: somebody else has the word, or nobody."""
+        self._parts.calls.functions.silent.add(call_id)
+
+    # -- time and endings ---------------------------------------------------------------------------
+
+    def tick(self, now: float) -> list[Action]:
+        """Do what is due by now."""
+        parts = self._parts
+        due = [*parts.speaker.tick(now), *parts.items.tick(now), *parts.calls.tick(now)]
+        return [*due, *parts.follow_up()]
+
+    def let_play(self) -> None:
+        """The page has all that was sent and plays it to its end, though nobody will hear of it here."""
+        self._parts.speaker.let_play()
+
+    def finish(self, now: float) -> list[Action]:
+        """The session ends: settle what is open, so that nothing said is lost."""
+        parts = self._parts
+        parts.lifecycle.enter(State.ENDED)
+        return [*parts.speaker.finish(now), *parts.items.finish(now), *parts.calls.finish(now)]
+
+    def disconnected(self, now: float) -> list[Action]:
+        """The service's connection is gone; a new one starts from ``session.created`` with the history.
+
+        An answer of which nothing was heard is asked for again; one that had begun, or had called a tool,
+        ends where it is.
+        """
+        parts = self._parts
+        active = parts.sequencer.active
+        begun = active is not None and (parts.speaker.began(active) or active in parts.calls.responses)
+        parts.owes_response |= not parts.sequencer.idle and not begun
+        actions = [*parts.speaker.complete_all(), *parts.calls.connection_lost(now)]
+        if active is not None:
+            latency_ms = parts.latency_ms.pop(active, None)
+            actions += lost_response(active, parts.own.next_id(), latency_ms)
+        parts.sequencer.reset()
+        parts.own.clear()
+        parts.turn.connection_lost()
+        parts.negotiation.connection_lost()
+        parts.lifecycle.enter(State.WAITING)
+        return [*actions, *parts.items.finish(now)]

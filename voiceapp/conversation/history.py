@@ -1,0 +1,82 @@
+"""What a conversation tells the service about itself, and how it reads the service's objects; pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from voiceapp.conversation.items import Item
+from voiceapp.tools.functions import name_like
+from voiceapp.types import JsonObject
+
+HISTORY_CHARS = 60_000
+"""Text of earlier turns that a new connection is given: about half of the smallest model's context."""
+
+
+def history(items: list[Item]) -> list[JsonObject]:
+    """Return the client events that rebuild a conversation on a new connection.
+
+    Answers come back as text, as the service accepts no assistant audio; only what was heard of them
+    counts. A call without its output is left out, since services refuse half of the pair. A call that the
+    service made of an MCP tool comes back as a function's, which every service takes. The newest turns win
+    where not all fit.
+    """
+    items = [part for item in items for part in _as_function(item)]
+    answered = {item.call_id for item in items if item.type == "function_call_output"}
+    called = {item.call_id for item in items if item.type == "function_call"}
+    creates: list[JsonObject] = []
+    room = HISTORY_CHARS
+    for item in reversed(items):
+        rebuilt = _rebuild(item, answered & called)
+        if rebuilt is None:
+            continue
+        room -= len(item.generated_text) + len(item.arguments)
+        if room < 0:
+            break
+        creates.append({"type": "conversation.item.create", "item": {"id": item.item_id, **rebuilt}})
+    creates.reverse()
+    return _whole_pairs(creates)
+
+
+def _as_function(item: Item) -> list[Item]:
+    """Return an item; for an MCP call that has ended, a function's call and its output."""
+    if item.type != "mcp_call":
+        return [item]
+    output, error = item.raw.get("output"), item.raw.get("error")
+    if output is None and not error:
+        return []
+    said = str(output) if output is not None else msgspec.json.encode({"error": error}).decode()
+    # Services take ids of 32 characters at most.
+    call_id = item.item_id[-32:]
+    call = replace(item, type="function_call", call_id=call_id, name=name_like(item.name))
+    output_id = f"out_{item.item_id[-28:]}"
+    brought = Item(item_id=output_id, type="function_call_output", call_id=call_id, generated_text=said)
+    return [call, brought]
+
+
+def _rebuild(item: Item, pairs: set[str]) -> JsonObject | None:
+    if item.type == "message" and item.role in ("user", "assistant", "system"):
+        text = item.generated_text if item.heard_text is None else item.heard_text
+        if not text.strip():
+            return None
+        kind = "output_text" if item.role == "assistant" else "input_text"
+        return {"type": "message", "role": item.role, "content": [{"type": kind, "text": text}]}
+    if item.type == "function_call" and item.call_id in pairs:
+        return {
+            "type": "function_call",
+            "call_id": item.call_id,
+            "name": item.name,
+            "arguments": item.arguments,
+        }
+    if item.type == "function_call_output" and item.call_id in pairs:
+        return {"type": "function_call_output", "call_id": item.call_id, "output": item.generated_text}
+    return None
+
+
+def _whole_pairs(creates: list[JsonObject]) -> list[JsonObject]:
+    """Drop outputs whose call did not fit."""
+    calls = {c["item"]["call_id"] for c in creates if c["item"]["type"] == "function_call"}
+    return [
+        c for c in creates if c["item"]["type"] != "function_call_output" or c["item"]["call_id"] in calls
+    ]

@@ -1,0 +1,180 @@
+"""What a session wants of its service, and what the service agreed to; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from voiceapp.assistants.assistant import AssistantConfig
+from voiceapp.assistants.mcp_servers import scrub
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.conversation.actions import (
+    FormatsAgreed,
+    HostServers,
+    SendBrowser,
+    notice,
+)
+from voiceapp.errors import AudioFormatError
+from voiceapp.types import JsonObject
+
+_GIVEN_UP = {
+    "semantic_vad": (
+        "semantic_vad_refused",
+        "This service has no semantic turn detection; silence ends a turn instead.",
+    ),
+    "voice": ("voice_kept", "The service keeps its voice: it cannot change once it was heard."),
+    "mcp": (
+        "mcp_refused",
+        "This service does not call the assistant's MCP servers; they are called from here instead.",
+    ),
+}
+
+
+@dataclass
+class Negotiation:
+    """The configuration of one session, as asked for and as echoed.
+
+    ``expires_at`` is when the service ends the connection, in seconds since the epoch, where it says so.
+    ``has_mcp`` is whether the service calls MCP servers itself, ``hosting`` whether that is done from here.
+    ``functions_sent`` is how many functions the service knows of.
+    """
+
+    assistant: AssistantConfig
+    transcription_model: str = ""
+    tools: list[JsonObject] = field(default_factory=list)
+    has_mcp: bool = True
+    hosting: bool = False
+    functions_sent: int = 0
+    expires_at: float | None = None
+
+    def __post_init__(self) -> None:
+        self.input_format = self.assistant.input_format
+        self.output_format = self.assistant.output_format
+        self.turn_detection = self.assistant.turn_detection
+
+    def session_update(self) -> JsonObject:
+        """Return the ``session.update`` that asks for it."""
+        self.functions_sent = len(self.tools)
+        servers = self.assistant.mcp_servers if self.has_mcp else ()
+        tools = [*self.tools, *(server.to_ga() for server in servers)]
+        session = session_fields(self.assistant, tools, self.transcription_model)
+        return {"type": "session.update", "session": session}
+
+    def tools_update(self) -> list[JsonObject]:
+        """Return a ``session.update`` for functions that came after the first one, if there are some."""
+        if self.functions_sent == len(self.tools):
+            return []
+        self.functions_sent = len(self.tools)
+        return [{"type": "session.update", "session": {"type": "realtime", "tools": list(self.tools)}}]
+
+    def host(self) -> list[HostServers]:
+        """Ask, once, that the servers be called from here where the service calls none."""
+        due = not self.has_mcp and not self.hosting and bool(self.assistant.mcp_servers)
+        self.hosting |= due
+        return [HostServers()] if due else []
+
+    def session_created(self, session: JsonObject) -> None:
+        """Take the service's first word, ``session.created``."""
+        expires_at = session.get("expires_at")
+        self.expires_at = float(expires_at) if isinstance(expires_at, int | float) and expires_at else None
+
+    def session_updated(self, session: JsonObject) -> FormatsAgreed:
+        """Take what the service echoes, whatever was asked for."""
+        audio: Any = session.get("audio")
+        sides = audio if isinstance(audio, dict) else {}
+        self.input_format = echoed_format(sides.get("input"), self.input_format)
+        self.output_format = echoed_format(sides.get("output"), self.output_format)
+        heard = sides.get("input")
+        if isinstance(heard, dict) and isinstance(turns := heard.get("turn_detection", ""), dict | None):
+            self.turn_detection = turns
+        return FormatsAgreed(self.input_format, self.output_format)
+
+    def refused(self, error: JsonObject) -> tuple[SendBrowser, JsonObject | None]:
+        """The settings were refused; return a notice, and the next ``session.update`` if there is one."""
+        if given_up := self.fall_back(error):
+            return notice(*_GIVEN_UP[given_up], "warning"), self.session_update()
+        message = scrub(str(error.get("message", "")), self.assistant.mcp_servers)
+        sentence = f"The service refused the assistant's settings: {message}"
+        return notice("configuration_refused", sentence, "error"), None
+
+    def fall_back(self, error: JsonObject) -> str:
+        """Give up what a service may lack; return what it was, or nothing where all is the least already.
+
+        The service's words choose where there are two such things: ``semantic_vad`` and ``mcp``.
+        """
+        said = f"{error.get('param')} {error.get('message')}".lower()
+        if error.get("code") == "cannot_update_voice" and self.assistant.voice:
+            self.assistant = msgspec.structs.replace(self.assistant, voice="")
+            return "voice"
+        semantic = (self.assistant.turn_detection or {}).get("type") == "semantic_vad"
+        mcp = self.has_mcp and bool(self.assistant.mcp_servers)
+        about_tools = "session.tools" in said or "mcp" in said
+        if semantic and not (mcp and about_tools):
+            self.assistant = with_server_vad(self.assistant)
+            return "semantic_vad"
+        if mcp:
+            self.has_mcp = False
+            return "mcp"
+        return ""
+
+    def connection_lost(self) -> None:
+        """The connection is gone; the next one is asked anew."""
+        self.expires_at = None
+
+
+def session_fields(
+    assistant: AssistantConfig, tools: list[JsonObject], transcription_model: str
+) -> JsonObject:
+    """Return the GA ``session`` of the first ``session.update``."""
+    transcription = assistant.transcription
+    if transcription is not None and transcription_model:
+        transcription = {"model": transcription_model, **transcription}
+    output: JsonObject = {"format": assistant.output_format.to_ga()}
+    if assistant.voice:
+        output["voice"] = assistant.voice
+    session: JsonObject = {
+        "type": "realtime",
+        "output_modalities": ["audio"],
+        "instructions": assistant.instructions,
+        "audio": {
+            "input": {
+                "format": assistant.input_format.to_ga(),
+                "transcription": transcription or None,
+                "turn_detection": assistant.turn_detection,
+            },
+            "output": output,
+        },
+        "tools": tools,
+    }
+    if assistant.max_output_tokens is not None:
+        session["max_output_tokens"] = assistant.max_output_tokens
+    return session
+
+
+def with_server_vad(assistant: AssistantConfig) -> AssistantConfig:
+    """Return the same assistant with silence as the end of a turn."""
+    kept = {
+        name: value
+        for name, value in (assistant.turn_detection or {}).items()
+        if name in ("create_response", "interrupt_response")
+    }
+    return msgspec.structs.replace(assistant, turn_detection={"type": "server_vad", **kept})
+
+
+def without_instructions(event: JsonObject) -> JsonObject:
+    """Return a session event without the operator's text, which is not the page's business."""
+    session = event.get("session") or {}
+    hidden = {"instructions", "tools", "prompt"}
+    return {**event, "session": {name: value for name, value in session.items() if name not in hidden}}
+
+
+def echoed_format(side: Any, wanted: AudioFormat) -> AudioFormat:
+    """Return the format that the service says it uses, or the wanted one where it says nothing."""
+    if not isinstance(side, dict) or "format" not in side:
+        return wanted
+    try:
+        return AudioFormat.parse(side["format"])
+    except AudioFormatError:
+        return wanted

@@ -1,0 +1,195 @@
+"""One response at a time: queues ``response.create`` and settles the races around ``response.cancel``; pure.
+
+The service answers a second ``response.create`` with ``conversation_already_has_active_response``, and a
+cancel that arrives before ``response.created`` with ``response_cancel_not_active``. Neither reaches the
+page: creates wait their turn here, and an early cancel is kept until there is something to cancel.
+Responses out of the conversation (``conversation: "none"``) run beside the others and are not counted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from voiceapp.conversation.actions import Action, Save, to_browser
+from voiceapp.conversation.records import ResponseRecord
+from voiceapp.types import JsonObject
+
+MAX_WAITING = 16
+"""Creates that may wait; a page that asks for more is told so."""
+
+MAX_COLLISIONS = 3
+"""Times that one create is asked for again although no response is known to be active."""
+
+
+@dataclass(slots=True)
+class ResponseSequencer:
+    """Which response is active, which was asked for, and which wait."""
+
+    active: str | None = None
+    asked: JsonObject | None = None
+    granted: deque[JsonObject] = field(default_factory=lambda: deque(maxlen=8))
+    waiting: deque[JsonObject] = field(default_factory=deque)
+    cancel_when_created: bool = False
+    collisions: int = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether no response is active, asked for or waiting."""
+        return self.active is None and self.asked is None and not self.waiting
+
+    def create(self, event: JsonObject) -> list[JsonObject] | None:
+        """Take a ``response.create``; return what to send now, ``None`` where too many wait already."""
+        if (event.get("response") or {}).get("conversation") == "none":
+            return [event]
+        if self.active is None and self.asked is None:
+            self.asked = event
+            return [event]
+        if len(self.waiting) >= MAX_WAITING:
+            return None
+        self.waiting.append(event)
+        return []
+
+    def created(self, response: JsonObject) -> list[JsonObject]:
+        """A response began; return a cancel where one was wanted before it began."""
+        if is_out_of_band(response):
+            return []
+        self.active = response.get("id", "")
+        if self.asked is not None:
+            # The service may have begun this one by itself and refuse ours in a moment.
+            self.granted.append(self.asked)
+            self.asked = None
+        if not self.cancel_when_created:
+            return []
+        self.cancel_when_created = False
+        return [cancel_event(self.active)]
+
+    def done(self, response: JsonObject) -> list[JsonObject]:
+        """A response ended; return the next create, if one waits."""
+        if is_out_of_band(response) or response.get("id") != self.active:
+            return []
+        self.active = None
+        self.collisions = 0
+        return self._next()
+
+    def cancel(self, response_id: str | None = None) -> list[JsonObject]:
+        """Cancel a response by id, or whatever is active or asked for; return what to send now."""
+        if response_id is not None and response_id != self.active:
+            return [cancel_event(response_id)]
+        self.waiting.clear()
+        if self.active is not None:
+            return [cancel_event(self.active)]
+        self.cancel_when_created = self.asked is not None
+        return []
+
+    def refused(self, event_id: str, code: str | None) -> list[JsonObject] | None:
+        """The service refused our create ``event_id``.
+
+        Returns ``None`` where the event is not the one asked for. A create that collided with a response
+        which the service began by itself waits for that one's end.
+        """
+        known = [*self.granted, *([self.asked] if self.asked else [])]
+        event = next((event for event in known if event.get("event_id") == event_id), None)
+        if event is None:
+            return None
+        if event is self.asked:
+            self.asked = None
+        else:
+            self.granted.remove(event)
+        collided = code == "conversation_already_has_active_response"
+        if collided and not self.cancel_when_created and self.collisions < MAX_COLLISIONS:
+            self.collisions += 1
+            self.waiting.appendleft(event)
+        self.cancel_when_created = False
+        return self._next()
+
+    def reset(self) -> None:
+        """Forget everything of a connection that is gone."""
+        self.active = self.asked = None
+        self.granted.clear()
+        self.waiting.clear()
+        self.cancel_when_created = False
+        self.collisions = 0
+
+    def _next(self) -> list[JsonObject]:
+        if self.active is not None or self.asked is not None or not self.waiting:
+            return []
+        self.asked = self.waiting.popleft()
+        return [self.asked]
+
+
+def is_out_of_band(response: JsonObject) -> bool:
+    """Return whether a response stands outside the conversation: its ``conversation_id`` is null."""
+    return "conversation_id" in response and response["conversation_id"] is None
+
+
+def cancel_event(response_id: str) -> JsonObject:
+    """Return ``response.cancel`` for one response."""
+    return {"type": "response.cancel", "response_id": response_id}
+
+
+def response_record(response: JsonObject, latency_ms: int | None) -> ResponseRecord:
+    """Return what is kept of a response that is over; ``latency_ms``: how long the user waited for it."""
+    return ResponseRecord(
+        response_id=str(response.get("id", "")),
+        status=str(response.get("status", "")),
+        status_details=response.get("status_details"),
+        usage=response.get("usage"),
+        metadata=response.get("metadata"),
+        latency_ms=latency_ms,
+    )
+
+
+def lost_response(response_id: str, event_id: str, latency_ms: int | None) -> list[Action]:
+    """Return the end of a response that a lost connection leaves behind."""
+    details = {"type": "failed", "error": {"type": "server_error", "code": "upstream_lost"}}
+    fields = {"id": response_id, "object": "realtime.response", "status": "failed", "output": []}
+    response = {**fields, "status_details": details}
+    done = {"type": "response.done", "event_id": event_id, "response": response}
+    return [to_browser(done), Save(response_record(response, latency_ms))]
+
+
+_INCOMPLETE = {
+    "max_output_tokens": ("response_cut_short", "The answer reached its longest length.", "info"),
+    "content_filter": ("response_filtered", "The service's content filter stopped the answer.", "warning"),
+}
+
+
+_INTERRUPTED = ("response_interrupted", "You spoke, so the answer was stopped.", "info")
+
+
+_STOPPED = ("response_stopped", "The answer was stopped.", "info")
+
+
+_BUSY = "The service is asked too much at the moment. Wait a little, then go on."
+
+
+_FAILED = {
+    "rate_limit_exceeded": _BUSY,
+    "inference_rate_limit_exceeded": _BUSY,
+    "insufficient_quota": "The service's quota is used up.",
+    "content_filter": "The service's content filter refused the request.",
+}
+
+
+_EXPLAINED = ("text_engine_", "model_host_", "chat_not_configured", "too_many_model_hosts")
+"""Beginnings of our own engine's codes, whose messages are sentences for people that say what to check."""
+
+
+def response_notice(response: JsonObject) -> tuple[str, str, str] | None:
+    """Return (code, message, level) where a response did not end well."""
+    details = response.get("status_details") or {}
+    if response.get("status") == "incomplete":
+        reason = str(details.get("reason", ""))
+        return _INCOMPLETE.get(reason, ("response_incomplete", "The answer was cut short.", "warning"))
+    if response.get("status") == "failed":
+        error = details.get("error") or {}
+        code = str(error.get("code") or error.get("type") or "unknown")
+        sentence = _FAILED.get(code, f"The service could not answer ({code}). Ask again.")
+        if code.startswith(_EXPLAINED) and (said := error.get("message")):
+            sentence = str(said)[:300]
+        return "response_failed", sentence, "error"
+    if response.get("status") == "cancelled":
+        by_speech = details.get("reason") == "turn_detected"
+        return _INTERRUPTED if by_speech else _STOPPED
+    return None

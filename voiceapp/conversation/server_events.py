@@ -1,0 +1,269 @@
+"""What each event of the Realtime service does to a conversation: functions, and the table of them; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+from voiceapp.assistants.mcp_servers import scrub
+from voiceapp.conversation import client_events, negotiation
+from voiceapp.conversation.actions import Action, Save, SendBrowser, notice, to_browser
+from voiceapp.conversation.calls.functions import PendingCall
+from voiceapp.conversation.calls.mcp import McpEvent
+from voiceapp.conversation.history import history
+from voiceapp.conversation.items import TextEvent
+from voiceapp.conversation.lifecycle import State
+from voiceapp.conversation.parts import Parts
+from voiceapp.conversation.responses import is_out_of_band, response_notice, response_record
+from voiceapp.protocol import codec, events
+from voiceapp.protocol.events import Event, UnknownEvent
+
+_SETTLED_HERE = frozenset({
+    "conversation_already_has_active_response", "response_cancel_not_active", "session_expired",
+})  # fmt: skip
+"""Errors that concern only the relay: it queues, has nothing to cancel, or dials again."""
+
+_STOPS = (events.OutputAudioBufferClear, events.ResponseCancel)
+
+Handler = Callable[[Parts, Any, str, float], list[Action]]
+
+
+def forward(parts: Parts, event: Event | UnknownEvent, text: str, now: float) -> list[Action]:
+    """Hand on what concerns only the page, whatever it is."""
+    return [] if parts.lifecycle.state is State.ENDED else [SendBrowser(text)]
+
+
+def _audio(parts: Parts, event: events.ResponseOutputAudioDelta, text: str, now: float) -> list[Action]:
+    actions = parts.speaker.play(event, parts.negotiation.output_format, now)
+    if actions and (waited_ms := parts.turn.latency(now)) is not None:
+        parts.latency_ms[event.response_id] = waited_ms
+    return actions
+
+
+def _session_created(parts: Parts, event: events.SessionCreated, text: str, now: float) -> list[Action]:
+    parts.lifecycle.enter(State.CONFIGURING)
+    parts.negotiation.session_created(event.session)
+    creates = history(list(parts.items.by_id.values()))
+    parts.restoring = {str(create["item"]["id"]) for create in creates}
+    return [
+        to_browser(negotiation.without_instructions(codec.to_fields(event))),
+        *parts.negotiation.host(),
+        parts.own.send(parts.negotiation.session_update(), "configure"),
+        *(parts.own.send(create, "history") for create in creates),
+    ]
+
+
+def _session_updated(parts: Parts, event: events.SessionUpdated, text: str, now: float) -> list[Action]:
+    parts.lifecycle.enter(State.READY)
+    return [
+        parts.negotiation.session_updated(event.session),
+        to_browser(negotiation.without_instructions(codec.to_fields(event))),
+        *(parts.own.send(update, "configure") for update in parts.negotiation.tools_update()),
+        *parts.calls.connection_made(now),
+        *_catch_up(parts, now),
+    ]
+
+
+def _catch_up(parts: Parts, now: float) -> list[Action]:
+    """Do what the page asked for while there was no service, then ask for what the lost one owed.
+
+    One answer is enough, and it has to know what was typed meanwhile.
+    """
+    held, parts.held = parts.held, []
+    stopped = any(isinstance(event, _STOPS) for event in held)
+    owed, parts.owes_response = parts.owes_response and not stopped, False
+    actions = [action for event in held for action in client_events.receive(parts, event, now)]
+    if not parts.sequencer.idle:
+        return actions
+    if not owed:
+        return [*actions, *parts.follow_up()]
+    parts.calls.response_began()
+    return [*actions, *parts.ask()]
+
+
+def _error(parts: Parts, event: events.Error, text: str, now: float) -> list[Action]:
+    code = event.error.get("code")
+    event_id = event.error.get("event_id")
+    if isinstance(event_id, str):
+        # A service that went on by itself after an MCP call has answered what this one asked for.
+        answered = parts.own.purposes.get(event_id) == "mcp_response"
+        next_up = parts.sequencer.refused(event_id, None if answered else code)
+        if next_up is not None:
+            ours = parts.own.take(event_id)
+            settled = ours is not None or code == "conversation_already_has_active_response"
+            return [*parts.send(next_up), *([] if settled else [SendBrowser(text)])]
+        purpose = parts.own.take(event_id)
+        if purpose == "configure":
+            refusal, update = parts.negotiation.refused(event.error)
+            asked = [parts.own.send(update, "configure")] if update else []
+            return [refusal, *parts.negotiation.host(), *asked]
+        if purpose is not None:
+            return []
+    if code in _SETTLED_HERE:
+        return []
+    parts.turn.commit_refused(code)
+    return [SendBrowser(scrub(text, parts.assistant.mcp_servers))]
+
+
+def _item_added(parts: Parts, event: events.ConversationItemAdded, text: str, now: float) -> list[Action]:
+    if event.item.get("id") in parts.restoring:
+        # The echo of an earlier turn that a new connection was told of; the page has it.
+        return []
+    parts.items.note(event.item, event.previous_item_id, now)
+    return parts.calls.item_seen(event.item, text, now)
+
+
+def _item_done(parts: Parts, event: events.ConversationItemDone, text: str, now: float) -> list[Action]:
+    if event.item.get("id") in parts.restoring:
+        parts.restoring.remove(event.item["id"])
+        return []
+    saves = parts.items.done(event.item, event.previous_item_id, now)
+    return [*parts.calls.item_seen(event.item, text, now), *saves, *parts.follow_up()]
+
+
+def _item_retrieved(
+    parts: Parts, event: events.ConversationItemRetrieved, text: str, now: float
+) -> list[Action]:
+    return [parts.calls.item_shown(event.item, text)]
+
+
+def _item_deleted(parts: Parts, event: events.ConversationItemDeleted, text: str, now: float) -> list[Action]:
+    parts.items.remove(event.item_id)
+    return [SendBrowser(text)]
+
+
+def _transcribed(
+    parts: Parts, event: events.ConversationItemInputAudioTranscriptionCompleted, text: str, now: float
+) -> list[Action]:
+    speechless = event.item_id in parts.turn.speechless
+    return [
+        SendBrowser(text),
+        *parts.items.transcribed(event.item_id, event.transcript, now, speechless=speechless),
+    ]
+
+
+def _not_transcribed(
+    parts: Parts, event: events.ConversationItemInputAudioTranscriptionFailed, text: str, now: float
+) -> list[Action]:
+    return [SendBrowser(text), *parts.items.transcript(event.item_id, "", "failed", now)]
+
+
+def _response_created(parts: Parts, event: events.ResponseCreated, text: str, now: float) -> list[Action]:
+    if not is_out_of_band(event.response):
+        parts.turn.response_began()
+        # The outputs of earlier calls are in this response's context already.
+        parts.calls.response_began()
+    return [*parts.send(parts.sequencer.created(event.response)), SendBrowser(text)]
+
+
+def _output_item(
+    parts: Parts, event: events.ResponseOutputItemAdded | events.ResponseOutputItemDone, text: str, now: float
+) -> list[Action]:
+    item = parts.items.get(event.item.get("id"))
+    if item is not None:
+        item.response_id = event.response_id
+    return [*parts.calls.item_seen(event.item, text, now, event.output_index), *parts.follow_up()]
+
+
+def _mcp(parts: Parts, event: McpEvent, text: str, now: float) -> list[Action]:
+    return [*parts.calls.mcp_event(event, text, now), *parts.follow_up()]
+
+
+def _text(parts: Parts, event: TextEvent, text: str, now: float) -> list[Action]:
+    parts.items.words(event)
+    return [] if parts.speaker.is_cut(event.item_id, event.response_id) else [SendBrowser(text)]
+
+
+def _audio_done(parts: Parts, event: events.ResponseOutputAudioDone, text: str, now: float) -> list[Action]:
+    return [*parts.speaker.complete(event.item_id), SendBrowser(text)]
+
+
+def _response_done(parts: Parts, event: events.ResponseDone, text: str, now: float) -> list[Action]:
+    response, actions = event.response, list[Action]()
+    for raw in response.get("output") or []:
+        actions += parts.speaker.complete(str(raw.get("id", "")))
+    if due := parts.sequencer.done(response):
+        # It comes after the outputs of all calls so far, and so answers them as well.
+        parts.calls.response_began()
+    actions += [SendBrowser(text), *parts.send(due)]
+    latency_ms = parts.latency_ms.pop(str(response.get("id", "")), None)
+    actions.append(Save(response_record(response, latency_ms)))
+    if sentence := response_notice(response):
+        actions.append(notice(*sentence))
+    return [*actions, *parts.follow_up()]
+
+
+def _speech_started(
+    parts: Parts, event: events.InputAudioBufferSpeechStarted, text: str, now: float
+) -> list[Action]:
+    parts.turn.speech_started()
+    # One turn is spoken at a time; the item that it becomes is announced when it is over.
+    parts.items.speech_began = {event.item_id: now}
+    interrupts = (parts.negotiation.turn_detection or {}).get("interrupt_response") is not False
+    cut = parts.speaker.interrupt(parts.sequencer.active, now) if interrupts else []
+    return [SendBrowser(text), *cut]
+
+
+def _committed(parts: Parts, event: events.InputAudioBufferCommitted, text: str, now: float) -> list[Action]:
+    parts.turn.committed(event.item_id)
+    return [SendBrowser(text)]
+
+
+def _speech_stopped(
+    parts: Parts, event: events.InputAudioBufferSpeechStopped, text: str, now: float
+) -> list[Action]:
+    parts.turn.speech_stopped(now)
+    return [SendBrowser(text)]
+
+
+def _arguments_done(
+    parts: Parts, event: events.ResponseFunctionCallArgumentsDone, text: str, now: float
+) -> list[Action]:
+    item = parts.items.get(event.item_id)
+    name = event.name if isinstance(event.name, str) else (item.name if item else "")
+    if item is not None:
+        item.arguments, item.name = event.arguments, name
+    call = PendingCall(event.call_id, event.item_id, name, event.arguments, event.response_id, now)
+    return [SendBrowser(text), *parts.calls.call_made(call, event.output_index), *parts.follow_up()]
+
+
+def _arguments_delta(
+    parts: Parts, event: events.ResponseFunctionCallArgumentsDelta, text: str, now: float
+) -> list[Action]:
+    item = parts.items.get(event.item_id)
+    return [SendBrowser(text), *parts.calls.arguments_delta(event, item.name if item else "")]
+
+
+_CONNECTED: dict[type[Event | UnknownEvent], Handler] = {
+    events.SessionCreated: _session_created,
+    events.SessionUpdated: _session_updated,
+    events.Error: _error,
+    events.ConversationItemAdded: _item_added,
+    events.ConversationItemDone: _item_done,
+    events.ConversationItemRetrieved: _item_retrieved,
+    events.ConversationItemDeleted: _item_deleted,
+    events.ConversationItemInputAudioTranscriptionCompleted: _transcribed,
+    events.ConversationItemInputAudioTranscriptionFailed: _not_transcribed,
+    events.ResponseCreated: _response_created,
+    events.ResponseOutputItemAdded: _output_item,
+    events.ResponseOutputItemDone: _output_item,
+    events.ResponseOutputAudioDelta: _audio,
+    events.ResponseOutputAudioDone: _audio_done,
+    events.ResponseFunctionCallArgumentsDelta: _arguments_delta,
+    events.ResponseFunctionCallArgumentsDone: _arguments_done,
+    events.ResponseDone: _response_done,
+    events.InputAudioBufferCommitted: _committed,
+    events.InputAudioBufferSpeechStarted: _speech_started,
+    events.InputAudioBufferSpeechStopped: _speech_stopped,
+    **dict.fromkeys(get_args(TextEvent), _text),
+    **dict.fromkeys(get_args(McpEvent), _mcp),
+}
+
+HANDLERS: dict[State, dict[type[Event | UnknownEvent], Handler]] = {
+    # A service may speak as soon as it is dialled, and out of turn: what it says counts in each of these.
+    State.WAITING: _CONNECTED,
+    State.CONFIGURING: _CONNECTED,
+    State.READY: _CONNECTED,
+    State.ENDED: {},
+}
+"""State × event of the service → what it does; any other event goes to the page, or nowhere at the end."""

@@ -1,0 +1,196 @@
+"""API tokens: made, found by what a request brings, and kept to their quotas."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from voiceapp.errors import VoiceAppError
+from voiceapp.records.models import ApiToken, TokenUsage
+from voiceapp.records.store.entries import MAX_USED
+from voiceapp.records.threads import with_database
+from voiceapp.serving.scope import bearer_token, headers_of, query_of
+
+PREFIX: Final = "va_"
+ADVICE: Final = "Give an API token: Authorization: Bearer va_…"
+"""What is told whoever comes without one that counts."""
+FRESH_S: Final = 5.0
+"""How long what the database said of a token holds: a token that is switched off lives on for as long."""
+_MAX_KNOWN: Final = 10_000
+"""Tokens that a process remembers."""
+_MINUTE_S: Final = 60.0
+
+
+@dataclass
+class TokenHolder:
+    """A user's program that may come in, and what it has used.
+
+    The counts of the last minute and of requests under way are this process's, those of the day are the
+    database's with what was used since it was asked.
+    """
+
+    token_id: int
+    user_id: int
+    name: str
+    requests_per_minute: int
+    concurrent_requests: int
+    tokens_per_day: int
+    used_today: int = 0
+    read_at: float = 0.0
+    running: int = 0
+    recent: deque[float] = field(default_factory=deque)
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        """Hold a place among the requests; raise ``QuotaExceeded`` where there is none."""
+        now = time.monotonic()
+        while self.recent and self.recent[0] <= now - _MINUTE_S:
+            self.recent.popleft()
+        if len(self.recent) >= self.requests_per_minute:
+            wait_s = self.recent[0] + _MINUTE_S - now
+            told = f"This token may make {self.requests_per_minute} requests a minute."
+            raise QuotaExceeded(told, "quota_requests", wait_s)
+        if self.running >= self.concurrent_requests:
+            told = f"This token may make {self.concurrent_requests} requests at once."
+            raise QuotaExceeded(told, "quota_concurrent", 1.0)
+        if self.tokens_per_day and self.used_today >= self.tokens_per_day:
+            told = f"This token may use {self.tokens_per_day} tokens a day."
+            raise QuotaExceeded(told, "quota_tokens", _until_tomorrow_s())
+        self.recent.append(now)
+        self.running += 1
+        try:
+            yield
+        finally:
+            self.running -= 1
+
+
+class QuotaExceeded(VoiceAppError):
+    """A token has used what it may; ``retry_after_s`` says when to come again."""
+
+    default_code = "quota_exceeded"
+
+    def __init__(self, message: str, code: str, retry_after_s: float) -> None:
+        super().__init__(message, code=code)
+        self.retry_after_s = retry_after_s
+
+
+_known: dict[str, TokenHolder] = {}
+
+
+async def holder_of(scope: dict[str, Any]) -> TokenHolder | None:
+    """Return whose token an ASGI request brings, as ``Authorization: Bearer`` or as ``?token=``.
+
+    ``None`` where there is none, or none that counts.
+    """
+    return await holder_with(bearer_token(headers_of(scope)) or query_of(scope).get("token", ""))
+
+
+async def holder_with(token: str) -> TokenHolder | None:
+    """Return whose token this is; ``None`` where it is none that counts."""
+    if not token.startswith(PREFIX):
+        return None
+    digest = digest_of(token)
+    known = _known.get(digest)
+    if known is not None and time.monotonic() - known.read_at < FRESH_S:
+        return known
+    found = await with_database(_look_up, digest)
+    # Asked for anew it becomes the latest; another request may have asked meanwhile.
+    holder = _known.pop(digest, None)
+    if found is None:
+        return None
+    if len(_known) >= _MAX_KNOWN:
+        _forget_one()
+    row, used_today = found
+    holder = _known[digest] = holder or TokenHolder(row.pk, row.user_id, row.name, 0, 0, 0)
+    holder.requests_per_minute = row.requests_per_minute
+    holder.concurrent_requests = row.concurrent_requests
+    holder.tokens_per_day = row.tokens_per_day
+    holder.used_today = used_today
+    holder.read_at = time.monotonic()
+    return holder
+
+
+def _forget_one() -> None:
+    """Make room: forget the token that was asked for longest ago, and has nothing under way."""
+    idle = next((digest for digest, holder in _known.items() if not holder.running), None)
+    if idle is not None:
+        del _known[idle]
+
+
+def digest_of(token: str) -> str:
+    """Return what is kept of a token: it is random, so a plain digest cannot be guessed from."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def _look_up(digest: str) -> tuple[ApiToken, int] | None:
+    """Return a token that counts and how many tokens of text were used with it today; blocks."""
+    found = ApiToken.objects.filter(digest=digest, enabled=True, user__is_active=True).first()
+    if found is None:
+        return None
+    usage = TokenUsage.objects.filter(token=found, day=timezone.now().date()).first()
+    return found, usage.tokens_in + usage.tokens_out if usage else 0
+
+
+async def charge(holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
+    """Keep what a request to ``provider`` used, and what that costs by the settings.
+
+    A count that cannot be, as a service may send one, is cut to what can.
+    """
+    tokens_in, tokens_out = (max(0, min(count, MAX_USED)) for count in (tokens_in, tokens_out))
+    holder.used_today += tokens_in + tokens_out
+    cost_usd = settings.VOICE.cost_usd(provider, tokens_in, tokens_out)
+    await with_database(_charge, holder.token_id, tokens_in, tokens_out, cost_usd)
+
+
+def _charge(token_id: int, tokens_in: int, tokens_out: int, cost_usd: float) -> None:
+    try:
+        with transaction.atomic():
+            row, _ = TokenUsage.objects.get_or_create(token_id=token_id, day=timezone.now().date())
+            TokenUsage.objects.filter(pk=row.pk).update(
+                requests=F("requests") + 1,
+                tokens_in=F("tokens_in") + tokens_in,
+                tokens_out=F("tokens_out") + tokens_out,
+                cost_usd=F("cost_usd") + cost_usd,
+            )
+    except IntegrityError:
+        # The token was deleted while its request ran.
+        return
+
+
+def make_token(user: User, name: str) -> tuple[ApiToken, str]:
+    """Return a new token of ``user`` and its text, which nobody can find out later; blocks.
+
+    Raises ``VoiceAppError`` (``token_exists``) where the user has one of this name.
+    """
+    if ApiToken.objects.filter(user=user, name=name).exists():
+        raise VoiceAppError(f"{user.get_username()} has a token named {name!r} already.", code="token_exists")
+    text, digest, hint = new_text()
+    return ApiToken.objects.create(user=user, name=name, digest=digest, hint=hint), text
+
+
+def new_text() -> tuple[str, str, str]:
+    """Return a new token's text, its digest, and the hint by which people know it."""
+    text = PREFIX + secrets.token_urlsafe(32)
+    return text, digest_of(text), text[:8]
+
+
+def forget_known() -> None:
+    """Ask the database anew at the next request."""
+    _known.clear()
+
+
+def _until_tomorrow_s() -> float:
+    now = timezone.now()
+    return 86_400.0 - (now.hour * 3600 + now.minute * 60 + now.second)

@@ -1,0 +1,68 @@
+"""What was said before a session began, or went on here: for the service, and for the page to show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from voiceapp.conversation import history
+from voiceapp.conversation.actions import SendBrowser, to_browser
+from voiceapp.conversation.records import ItemRecord
+from voiceapp.records.store.entries import Passage
+from voiceapp.types import JsonObject
+
+_SHARED = ("item_id", "previous_item_id", "role", "generated_text", "heard_text", "cut_ms",
+           "transcript_status", "modality")  # fmt: skip
+
+
+def records(passages: Sequence[Passage]) -> list[ItemRecord]:
+    """Return the items, oldest first."""
+    return [record for passage in passages for record in passage.items]
+
+
+def owes_answer(passages: Sequence[Passage]) -> bool:
+    """Whether the last that was said still waits for its answer.
+
+    A call without its output does not: it may have had its effect, and would be made again.
+    """
+    for item in reversed(passages[-1].items if passages else ()):
+        if not _unheard(item):
+            asked = item.type == "message" and item.role in ("user", "system")
+            return (asked and bool(item.generated_text.strip())) or item.type == "function_call_output"
+    return False
+
+
+def _unheard(item: ItemRecord) -> bool:
+    """Whether it is an answer of which nothing was heard."""
+    heard = item.generated_text if item.heard_text is None else item.heard_text
+    return item.type == "message" and item.role == "assistant" and not heard.strip()
+
+
+def history_messages(passages: Sequence[Passage], *, same_session: bool = False) -> list[SendBrowser]:
+    """Return ``session.history`` for the page: messages of both sides, the newest that fit; nothing if none.
+
+    ``same_session``: they were said in this very session, elsewhere. Its ``items`` have ``item_id``,
+    ``previous_item_id``, ``role``, ``text``, ``heard_text``, ``cut_ms``, ``transcript_status``, ``modality``
+    and ``speaker``, the assistant's name.
+    """
+    shown: list[JsonObject] = []
+    room = history.HISTORY_CHARS
+    for passage in reversed(passages):
+        for record in reversed(passage.items):
+            if record.type != "message" or record.role not in ("user", "assistant"):
+                continue
+            if record.role == "assistant" and not record.generated_text.strip():
+                continue
+            room -= len(record.generated_text)
+            if room < 0:
+                return [_event(shown, same_session)]
+            shown.append(_shown(record, passage.assistant))
+    return [_event(shown, same_session)] if shown else []
+
+
+def _shown(record: ItemRecord, speaker: str) -> JsonObject:
+    fields = {name: getattr(record, name) for name in _SHARED}
+    return {**fields, "text": fields.pop("generated_text"), "speaker": speaker}
+
+
+def _event(newest_first: list[JsonObject], same_session: bool) -> SendBrowser:
+    return to_browser({"type": "session.history", "same_session": same_session, "items": newest_first[::-1]})

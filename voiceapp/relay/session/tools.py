@@ -1,0 +1,140 @@
+"""Running the tools of one session, and showing the page what they say of themselves meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from uuid import UUID
+
+from voiceapp.assistants.assistant import AssistantConfig
+from voiceapp.assistants.mcp_servers import McpServer
+from voiceapp.config import VoiceConfig
+from voiceapp.conversation.actions import Action, CallTool, SendBrowser, to_browser
+from voiceapp.conversation.calls.mcp import no_tools
+from voiceapp.conversation.conversation import Conversation
+from voiceapp.errors import ToolError
+from voiceapp.tools.capabilities import Capabilities
+from voiceapp.tools.functions import failure
+from voiceapp.tools.http.tools import HttpTools
+from voiceapp.tools.mcp.client import McpClient
+from voiceapp.tools.mcp.hosting import McpHost
+from voiceapp.tools.registry import Registry, ToolContext
+from voiceapp.types import JsonObject
+
+PROGRESS_S = 0.2
+"""A tool's sentences reach the page no faster than can be read; of those in between the last one counts."""
+
+
+class Progress:
+    """What one call says of itself; ``tell`` may be called from any thread, and as often as it likes."""
+
+    def __init__(self, call_id: str, show: Callable[[SendBrowser], None]) -> None:
+        self._call_id = call_id
+        self._show = show
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._latest = ""
+        self._due = False
+        self._over = False
+        self._next_at = 0.0
+
+    def tell(self, text: str) -> None:
+        """Show a sentence: at once where it can be, else soon."""
+        self._latest = text
+        if self._due:
+            return
+        self._due = True
+        if threading.get_ident() == self._thread and self._loop.time() >= self._next_at:
+            self._flush()
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._plan)
+        except RuntimeError:
+            # The loop is gone, and with it the page.
+            return
+
+    def end(self) -> None:
+        """Show nothing more: the call has ended."""
+        self._over = True
+
+    def _plan(self) -> None:
+        self._loop.call_at(max(self._next_at, self._loop.time()), self._flush)
+
+    def _flush(self) -> None:
+        self._due = False
+        self._next_at = self._loop.time() + PROGRESS_S
+        if not self._over:
+            event = {"type": "tool.progress", "call_id": self._call_id, "message": self._latest}
+            self._show(to_browser(event))
+
+
+class ToolRuns:
+    """The tools of one session: the registry's that its assistant names, its HTTP tools, its MCP servers'.
+
+    ``doors`` gives what the session lets a call do, by the call's id.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        session_id: UUID,
+        user_id: int,
+        assistant: AssistantConfig,
+        config: VoiceConfig,
+        show: Callable[[SendBrowser], None],
+        doors: Callable[[str], Capabilities] | None = None,
+    ) -> None:
+        self._doors = doors
+        self._registry = registry
+        self._session_id = session_id
+        self._user_id = user_id
+        self._allowed = assistant.tools
+        self._servers = assistant.mcp_servers
+        private = config.private_addresses
+        self._http = HttpTools(assistant.http_tools, assistant.tools, private_allowed=private)
+        taken = [*assistant.tools, *self._http.names()]
+        self._host = McpHost(McpClient(private_allowed=private), taken)
+        self._show = show
+
+    def definitions(self) -> list[JsonObject]:
+        """Return the tools that are known before any server was asked, as ``session.update`` wants them."""
+        return [*self._registry.definitions(self._allowed), *self._http.definitions()]
+
+    def ask_first(self) -> dict[str, tuple[str, str]]:
+        """Return those of them that run only once the user allows it, as ``CallFlow`` wants them."""
+        own = {name: ("", name) for name in self._registry.ask_first(self._allowed)}
+        return own | self._http.ask_first()
+
+    async def host(self, conversation: Conversation, perform: Callable[[list[Action]], None]) -> None:
+        """Ask every MCP server for its tools, all at once, and tell the conversation as each answers."""
+        async with asyncio.TaskGroup() as asking:
+            for server in self._servers:
+                asking.create_task(self._list(server, conversation, perform))
+
+    async def _list(
+        self, server: McpServer, conversation: Conversation, perform: Callable[[list[Action]], None]
+    ) -> None:
+        try:
+            listed = await self._host.list(server)
+        except ToolError as error:
+            perform([no_tools(server.server_label, error.message)])
+            return
+        asked = {tool.function: (server.server_label, tool.tool.name) for tool in listed if tool.asks}
+        perform(conversation.tools_listed([tool.definition() for tool in listed], asked))
+
+    async def run(self, call: CallTool) -> tuple[str, str]:
+        """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised."""
+        progress = Progress(call.call_id, self._show)
+        doors = self._doors(call.call_id) if self._doors else None
+        context = ToolContext(self._session_id, self._user_id, call.call_id, progress.tell, doors)
+        try:
+            if self._host.has(call.name):
+                return await self._host.run(call.name, call.arguments), "completed"
+            if self._http.has(call.name):
+                return await self._http.run(call.name, call.arguments, context), "completed"
+            return await self._registry.run(call.name, call.arguments, context, self._allowed), "completed"
+        except ToolError as error:
+            return failure(error), "failed"
+        finally:
+            progress.end()

@@ -1,0 +1,283 @@
+"""One connection to a Realtime service: dial, send, receive, close.
+
+Messages arrive in a callback on the event loop, already as GA events: the dialect is known from the first
+frame, ``session.created``, and not from the address. Sending never waits; what the network does not take
+is bounded by ``MAX_UNSENT_BYTES``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pybase64
+from picows import WSCloseCode, WSFrame, WSHandshakeError, WSListener, WSMsgType, WSTransport, ws_connect
+
+from voiceapp.config import UpstreamKind
+from voiceapp.errors import DecodeError, UpstreamClosed, UpstreamError, UpstreamRefused, UpstreamTimeout
+from voiceapp.protocol import codec, dialects
+from voiceapp.protocol.dialects import Dialect, Half
+from voiceapp.protocol.events import Error, Event, ResponseOutputAudioDelta, SessionCreated, UnknownEvent
+from voiceapp.relay.upstream import target as targets
+from voiceapp.relay.upstream.target import Target
+from voiceapp.types import JsonObject
+
+logger = logging.getLogger(__name__)
+
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+"""Largest message from a service: an item that is retrieved holds all of its audio."""
+
+MAX_UNSENT_BYTES = 1024 * 1024
+"""Bytes that may wait for a service that does not read: 15 s of PCM16 in base64. Then it counts as gone."""
+
+PING_AFTER_S = 20.0
+PING_REPLY_S = 20.0
+
+Receive: TypeAlias = Callable[[Event | UnknownEvent, str], None]
+"""Takes an event and its JSON (GA shape); audio deltas come without their JSON."""
+Lost: TypeAlias = Callable[[UpstreamError], None]
+
+_APPEND_HEAD = b'{"type":"input_audio_buffer.append","audio":"'
+_APPEND_TAIL = b'"}'
+
+
+class _Socket(WSListener):
+    """The callbacks of one WebSocket: whole messages out, one end."""
+
+    def __init__(self) -> None:
+        self.transport: WSTransport | None = None
+        self.on_message: Callable[[bytes], None] | None = None
+        self.on_end: Callable[[UpstreamError], None] | None = None
+        self.early: list[bytes] = []
+        self.parts: list[bytes] = []
+        self.congested = False
+        self.unwanted = False
+        self.first: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    def on_ws_connected(self, transport: WSTransport) -> None:
+        self.transport = transport
+        if self.unwanted:
+            transport.disconnect(graceful=False)
+
+    def abandon(self) -> None:
+        """Nobody waits for the connection any more: close it, now or as soon as it is there."""
+        self.unwanted = True
+        self.first.cancel()
+        if self.transport is not None:
+            self.transport.disconnect(graceful=False)
+
+    def pause_writing(self) -> None:
+        self.congested = True
+
+    def resume_writing(self) -> None:
+        self.congested = False
+
+    def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
+        kind = frame.msg_type
+        if kind is WSMsgType.CLOSE:
+            transport.send_close(frame.get_close_code(), None)
+            transport.disconnect()
+            return
+        if kind not in (WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION):
+            return
+        data = frame.get_payload_as_bytes()
+        if not frame.fin or self.parts:
+            self.parts.append(data)
+            if sum(map(len, self.parts)) > MAX_MESSAGE_BYTES:
+                transport.send_close(WSCloseCode.MESSAGE_TOO_BIG)
+                transport.disconnect()
+                return
+            if not frame.fin:
+                return
+            data, self.parts = b"".join(self.parts), []
+        if not self.first.done():
+            self.first.set_result(data)
+        elif self.on_message is None:
+            self.early.append(data)
+        else:
+            self.on_message(data)
+
+    def on_ws_disconnected(self, transport: WSTransport) -> None:
+        received = transport.close_handshake.recv if transport.close_handshake else None
+        if received is None:
+            error = UpstreamClosed("The connection to the service was lost.", code="upstream_lost")
+        else:
+            code = getattr(received.code, "value", received.code)
+            error = UpstreamClosed(f"The service closed the connection ({code}).", code="upstream_closed")
+        if not self.first.done():
+            self.first.set_exception(error)
+        if self.on_end is not None:
+            self.on_end(error)
+
+
+class Upstream:
+    """An established session with a service. ``open_upstream`` makes one; ``aclose`` ends it."""
+
+    def __init__(self, target: Target, line: _Socket, transport: WSTransport, dialect: Dialect) -> None:
+        self.target = target
+        self.dialect = dialect
+        self._line = line
+        self._transport = transport
+        self._receive: Receive | None = None
+        self._closing = False
+
+    def start(self, first: bytes, receive: Receive, lost: Lost) -> None:
+        """Deliver the first frame, what came with it, and everything from now on."""
+        self._receive = receive
+        self._lost = lost
+        self._line.on_end = self._ended
+        self._message(first)
+        for data in self._line.early:
+            self._message(data)
+        self._line.early.clear()
+        self._line.on_message = self._message
+
+    @property
+    def open(self) -> bool:
+        """Whether events can be sent."""
+        return not self._closing and not self._transport.is_disconnected
+
+    def send(self, fields: JsonObject) -> None:
+        """Send a client event (GA shape) in the service's dialect."""
+        for event in dialects.from_ga(fields, self.dialect, Half.CLIENT):
+            self._write(codec.encode_fields(event))
+
+    def send_audio(self, samples: bytes) -> None:
+        """Append samples to the input audio buffer; the same message in every dialect."""
+        self._write(_APPEND_HEAD + pybase64.b64encode(samples) + _APPEND_TAIL)
+
+    def _write(self, data: bytes) -> None:
+        if self._closing or self._transport.is_disconnected:
+            return
+        self._transport.send(WSMsgType.TEXT, data)
+        if (
+            self._line.congested
+            and self._transport.underlying_transport.get_write_buffer_size() > MAX_UNSENT_BYTES
+        ):
+            logger.warning("upstream does not read; connection dropped")
+            self._transport.disconnect(graceful=False)
+
+    def _message(self, data: bytes) -> None:
+        assert self._receive is not None
+        try:
+            if self.dialect is Dialect.GA:
+                event = codec.decode_server(data)
+                is_audio = isinstance(event, ResponseOutputAudioDelta)
+                self._receive(event, "" if is_audio else data.decode())
+                return
+            for fields in dialects.to_ga(codec.decode_fields(data), self.dialect, Half.SERVER):
+                self._receive(codec.server_event(fields), codec.encode_fields(fields).decode())
+        except DecodeError as error:
+            logger.warning("upstream sent an event that cannot be read (%s)", error.code)
+
+    def _ended(self, error: UpstreamError) -> None:
+        if not self._closing:
+            self._closing = True
+            self._lost(error)
+
+    async def aclose(self) -> None:
+        """Close the connection; at most two seconds are given to the service's answer."""
+        self._closing = True
+        if self._transport.is_disconnected:
+            return
+        self._transport.send_close(WSCloseCode.OK)
+        try:
+            async with asyncio.timeout(2):
+                await self._transport.wait_disconnected()
+        except TimeoutError:
+            logger.info("upstream does not close; connection dropped")
+        finally:
+            if not self._transport.is_disconnected:
+                self._transport.disconnect(graceful=False)
+
+
+async def open_upstream(target: Target, timeout_s: float) -> tuple[Upstream, bytes]:
+    """Dial a service and wait for its first frame; return the connection and that frame.
+
+    Raises ``UpstreamRefused`` or ``UpstreamTimeout`` with a stable code and a plain sentence.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            headers = await target.headers()
+            listener = _Socket()
+            try:
+                transport = await _dial(target, headers, listener, timeout_s)
+                first = await listener.first
+                dialect = _dialect(first)
+            except BaseException:
+                listener.abandon()
+                raise
+    except TimeoutError:
+        raise UpstreamTimeout(
+            f"The service did not answer within {timeout_s:g} seconds.", code="upstream_timeout"
+        ) from None
+    except UpstreamClosed as error:
+        raise UpstreamRefused(
+            "The service closed the connection before the session began.", code="upstream_refused"
+        ) from error
+    return Upstream(target, listener, transport, dialect), first
+
+
+async def _dial(target: Target, headers: dict[str, str], listener: _Socket, timeout_s: float) -> WSTransport:
+    try:
+        transport, _ = await ws_connect(
+            lambda: listener,
+            target.url,
+            extra_headers=headers,
+            # Of its own: picows lets go of nothing where whoever waits for the handshake is cancelled.
+            websocket_handshake_timeout=timeout_s,
+            max_frame_size=MAX_MESSAGE_BYTES,
+            max_redirects=0,
+            enable_auto_ping=True,
+            auto_ping_idle_timeout=PING_AFTER_S,
+            auto_ping_reply_timeout=PING_REPLY_S,
+        )
+        return transport
+    except WSHandshakeError as error:
+        if error.response is None:
+            raise UpstreamRefused(
+                "The address does not speak WebSocket.", code="upstream_unreachable"
+            ) from error
+        raise targets.refusal(int(error.response.status), target.kind) from error
+    except socket.gaierror as error:
+        raise UpstreamRefused(
+            "The service's name cannot be found. Check AZURE_OPENAI_ENDPOINT.", code="upstream_dns"
+        ) from error
+    except ssl.SSLError as error:
+        raise UpstreamRefused(
+            "No secure connection to the service is possible (TLS).", code="upstream_tls"
+        ) from error
+    except OSError as error:
+        raise UpstreamRefused("The service cannot be reached.", code="upstream_unreachable") from error
+
+
+_FATAL = {
+    "invalid_api_key": 401,
+    "missing_model": 404,
+    "invalid_model": 404,
+    "model_not_found": 404,
+    "insufficient_quota": 429,
+    "rate_limit_exceeded": 429,
+}
+
+
+def _dialect(first: bytes) -> Dialect:
+    """Return the dialect that the first frame speaks; an ``error`` there is a refusal."""
+    try:
+        fields = codec.decode_fields(first)
+    except DecodeError as error:
+        raise UpstreamRefused(
+            "The service does not speak the Realtime protocol.", code="upstream_protocol"
+        ) from error
+    if fields["type"] == Error.type_name():
+        told = fields.get("error")
+        code = str(told.get("code") or "") if isinstance(told, dict) else ""
+        raise targets.refusal(_FATAL.get(code.rsplit(".", 1)[-1], 400), UpstreamKind.AZURE_GA)
+    if fields["type"] not in (SessionCreated.type_name(), "transcription_session.created"):
+        raise UpstreamRefused("The service began with an unexpected event.", code="upstream_protocol")
+    session = fields.get("session")
+    return dialects.detect(session if isinstance(session, dict) else {})

@@ -1,0 +1,191 @@
+"""A session's link to its service: dialled, dialled again when lost, renewed before the service's cap."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Protocol
+from uuid import UUID
+
+from voiceapp.config import VoiceConfig
+from voiceapp.conversation.actions import Action, notice, to_browser
+from voiceapp.conversation.conversation import Conversation
+from voiceapp.errors import UpstreamError
+from voiceapp.protocol.events import Event, UnknownEvent
+from voiceapp.relay.upstream.connection import Upstream, open_upstream
+from voiceapp.relay.upstream.target import Target
+from voiceapp.types import JsonObject
+
+logger = logging.getLogger(__name__)
+
+RECONNECTS = 3
+"""Times in a row that a lost service is dialled again, with a growing pause."""
+
+STARTING_NOTICE_S = 1.0
+"""How long dialling may take before the page is told that it takes time."""
+
+RENEW_BEFORE_S = 120.0
+"""How long before the service's cap a session may move to a new connection, at a quiet moment."""
+RENEW_AT_LAST_S = 5.0
+"""How long before the cap it moves whatever is going on."""
+RENEW_SHARE = 0.25
+"""Neither of these is more of a connection's life: a short one would be renewed as soon as it began."""
+RENEW_CHECK_S = 0.5
+
+
+class Clock(Protocol):
+    """The session's clock."""
+
+    def now(self) -> float:
+        """Return the milliseconds since the session began."""
+
+
+class Owner(Protocol):
+    """The session that a link belongs to."""
+
+    conversation: Conversation
+
+    @property
+    def clock(self) -> Clock:
+        """The session's clock."""
+
+    def perform(self, due: list[Action]) -> None:
+        """Do what the conversation asks for."""
+
+    def receive(self, event: Event | UnknownEvent, text: str) -> None:
+        """Take an event of the service."""
+
+
+class UpstreamLink:
+    """Owns the connection of one session; ``keep`` is its life."""
+
+    def __init__(self, session_id: UUID, target: Target, config: VoiceConfig, owner: Owner) -> None:
+        self._session_id = session_id
+        self.target = target
+        self._timeout_s = config.connect_timeout_s
+        self._owner = owner
+        self._upstream: Upstream | None = None
+        self._opened_at = self._opened_loop_s = 0.0
+        self._lost: asyncio.Future[UpstreamError | None]
+
+    def send(self, fields: JsonObject) -> None:
+        """Send a client event; without a connection there is nobody who could want it."""
+        if self._upstream is not None:
+            self._upstream.send(fields)
+
+    def send_audio(self, samples: bytes) -> None:
+        """Append samples to the service's input buffer."""
+        if self._upstream is not None:
+            self._upstream.send_audio(samples)
+
+    def dial_anew(self, target: Target) -> None:
+        """Leave the present connection for a new one to ``target``, as the session was set up anew."""
+        self.target = target
+        if not self._lost.done():
+            self._lost.set_result(None)
+
+    async def aclose(self) -> None:
+        """Close the connection, if there is one."""
+        if self._upstream is not None:
+            await self._upstream.aclose()
+
+    async def keep(self) -> UpstreamError:
+        """Keep the service at hand; return why it cannot be had any more."""
+        failures = 0
+        while True:
+            try:
+                await self._dial()
+                lost = await self._until_lost()
+                if lost is None:
+                    continue
+                error = lost
+                failures = 0 if self._owner.conversation.ready else failures
+            except UpstreamError as refused:
+                error = refused
+            began = self._upstream is not None
+            self._owner.perform(self._owner.conversation.disconnected(self._owner.clock.now()))
+            failures += 1
+            if not began or failures > RECONNECTS:
+                return error
+            again = notice("upstream_reconnecting", "The voice service was lost. Calling it again…")
+            self._owner.perform([again])
+            await asyncio.sleep(0.2 * 2**failures)
+
+    async def _dial(self, *, renewing: bool = False) -> bool:
+        """Connect, and let go of the connection before, if there is one.
+
+        Where ``renewing``, the one before is kept, and nothing done, if it was busy again by the time that
+        the new one was there: what is on its way over it would be lost.
+        """
+        hint = asyncio.get_running_loop().call_later(STARTING_NOTICE_S, self._say_starting)
+        try:
+            upstream, first = await self._open()
+        finally:
+            hint.cancel()
+        if renewing and not self._lost.done() and not self._renewal_due():
+            await upstream.aclose()
+            return False
+        before, self._upstream = self._upstream, upstream
+        self._opened_at, self._opened_loop_s = time.time(), asyncio.get_running_loop().time()
+        lost = self._lost = asyncio.get_running_loop().create_future()
+
+        def receive(event: Event | UnknownEvent, text: str) -> None:
+            # What the connection before this one still says belongs to nobody.
+            if self._upstream is upstream:
+                self._owner.receive(event, text)
+
+        def on_lost(error: UpstreamError) -> None:
+            if not lost.done():
+                lost.set_result(error)
+
+        self._owner.perform(self._owner.conversation.disconnected(self._owner.clock.now()))
+        # A gateway may speak another dialect than its address promises.
+        self._owner.conversation.connected(upstream.dialect)
+        upstream.start(first, receive, on_lost)
+        if before is not None:
+            await before.aclose()
+        return True
+
+    async def _open(self) -> tuple[Upstream, bytes]:
+        while True:
+            target = self.target
+            upstream, first = await open_upstream(target, self._timeout_s)
+            if target is self.target:
+                return upstream, first
+            # Another assistant, who has another service, was given the word meanwhile.
+            await upstream.aclose()
+
+    def _say_starting(self) -> None:
+        self._owner.perform([notice("upstream_starting", "The voice service is getting ready…")])
+
+    async def _until_lost(self) -> UpstreamError | None:
+        """Wait until the connection is lost, or not wanted any more (``None``).
+
+        Moves to a new one before the service's cap ends it.
+        """
+        while True:
+            if self._lost.done():
+                return self._lost.result()
+            await asyncio.wait({self._lost}, timeout=RENEW_CHECK_S)
+            if not self._lost.done() and self._renewal_due():
+                try:
+                    if await self._dial(renewing=True):
+                        self._owner.perform([to_browser({"type": "session.renewed"})])
+                except UpstreamError as error:
+                    logger.warning("session %s: no new connection yet (%s)", self._session_id, error.code)
+
+    def _renewal_due(self) -> bool:
+        conversation = self._owner.conversation
+        expires_at = conversation.expires_at
+        if expires_at is None or not conversation.ready:
+            return False
+        end_part = (expires_at - self._opened_at) * RENEW_SHARE
+        if end_part <= 0:
+            # Over before it began: the service's clock is another.
+            return False
+        # By the loop's clock, which nobody sets while a connection lasts.
+        open_s = asyncio.get_running_loop().time() - self._opened_loop_s
+        left = expires_at - self._opened_at - open_s
+        quiet = conversation.quiet(self._owner.clock.now())
+        return left < min(RENEW_AT_LAST_S, end_part) or (left < min(RENEW_BEFORE_S, end_part) and quiet)

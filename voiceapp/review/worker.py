@@ -1,0 +1,121 @@
+"""Writes a title and a summary for every session that ends in this process, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.dispatch import receiver
+
+from voiceapp.assistants.assistant import Thinking
+from voiceapp.config import EMBEDDED_MODEL
+from voiceapp.errors import TextEngineError, VoiceAppError
+from voiceapp.records.models import Session
+from voiceapp.records.store import store
+from voiceapp.records.threads import with_database
+from voiceapp.review.remarks import Remark, said_in
+from voiceapp.review.summary import summarise
+from voiceapp.signals import server_stopping, session_ended
+from voiceapp.text import providers
+
+logger = logging.getLogger(__name__)
+
+MAX_WAITING: Final = 1_000
+"""Sessions that wait for their summary: hours of work; ``manage.py summarize`` makes up for the rest."""
+TIME_S: Final = 60.0
+"""How long one summary may take before the next has its turn."""
+
+
+class Summaries:
+    """The one worker of this process; it lives while there is something to write."""
+
+    def __init__(self) -> None:
+        self._waiting: list[UUID] = []
+        self._worker: asyncio.Task[None] | None = None
+
+    def add(self, session_id: UUID) -> None:
+        """Let a session have its turn."""
+        if len(self._waiting) >= MAX_WAITING:
+            logger.warning("session %s gets no summary: too many wait for theirs", session_id)
+            return
+        self._waiting.append(session_id)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.get_running_loop().create_task(self._work(), name="summaries")
+
+    async def aclose(self) -> None:
+        """Stop; what is not written yet is left to ``manage.py summarize``."""
+        worker, self._worker = self._worker, None
+        self._waiting.clear()
+        if worker is not None:
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+
+    async def drained(self) -> None:
+        """Wait until everything that was added is written."""
+        if self._worker is not None:
+            await asyncio.shield(self._worker)
+
+    async def _work(self) -> None:
+        while self._waiting:
+            session_id = self._waiting.pop(0)
+            try:
+                async with asyncio.timeout(TIME_S):
+                    await write_summary(session_id)
+            except (VoiceAppError, TimeoutError) as error:
+                code = error.code if isinstance(error, VoiceAppError) else "timeout"
+                logger.warning("session %s has no summary (%s)", session_id, code)
+            except Exception:
+                # One session's fault must not cost the others theirs.
+                logger.exception("session %s has no summary", session_id)
+
+
+async def write_summary(session_id: UUID) -> bool:
+    """Write one session's title and summary; return whether there was anything to write about.
+
+    Raises ``VoiceAppError`` where nobody could write them.
+    """
+    told = await with_database(_told, session_id)
+    if told is None:
+        return False
+    title, summary = await _summarised(*told)
+    if title or summary:
+        await store.save_summary(session_id, title=title, summary=summary)
+    return bool(title or summary)
+
+
+async def _summarised(said: list[Remark], thinking: str, user_id: int) -> tuple[str, str]:
+    """Let whoever thought in the session read it: what was said goes to nobody else."""
+    if thinking != Thinking.MODEL_HOST.value:
+        model = EMBEDDED_MODEL if thinking == Thinking.EMBEDDED.value else ""
+        return await summarise(said, await providers.completions(settings.VOICE, model=model))
+    try:
+        host = await providers.completions(settings.VOICE, model=providers.HOST_MODEL, user_id=user_id)
+        return await summarise(said, host)
+    except TextEngineError:
+        # The user's own model is not connected any more.
+        return await summarise(said, await providers.completions(settings.VOICE, model=EMBEDDED_MODEL))
+
+
+def _told(session_id: UUID) -> tuple[list[Remark], str, int] | None:
+    """Return what was said, by whom it was thought (a ``Thinking``, or nothing), and whose session it was."""
+    session = Session.objects.filter(id=session_id).first()
+    if session is None:
+        return None
+    return said_in(session), str(session.configuration.get("thinking") or ""), session.user_id
+
+
+summaries = Summaries()
+
+
+@receiver(session_ended)
+async def _ended(session_id: UUID, **kwargs: object) -> None:
+    if settings.VOICE.summaries:
+        summaries.add(session_id)
+
+
+@receiver(server_stopping)
+async def _stop(**kwargs: object) -> None:
+    await summaries.aclose()

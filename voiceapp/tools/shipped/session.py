@@ -1,0 +1,137 @@
+"""Timers that speak when they are due."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from voiceapp.tools.registry import ToolContext, tool
+
+MAX_TIMER_S = 24 * 3600
+_Label = Annotated[str, Meta(max_length=60, description="What it is for, such as tea; may be left out")]
+
+
+@tool(timeout_s=5)
+async def set_timer(
+    seconds: Annotated[int, Meta(ge=1, le=MAX_TIMER_S, description="How long, in seconds")],
+    context: ToolContext,
+    label: _Label = "",
+) -> str:
+    """Set a timer. It returns at once; the user is told in this conversation when the time is over."""
+    context.session.timers.start(label.strip(), seconds)
+    return f"The timer for {spoken_duration(seconds)}{_about(label)} is set."
+
+
+@tool(timeout_s=5)
+async def list_timers(context: ToolContext) -> str:
+    """Tell which timers run, and how long each still takes."""
+    running = context.session.timers.running()
+    if not running:
+        return "No timer is running."
+    listed = [f"{spoken_duration(timer.left_s)} left{_about(timer.label)}" for timer in running]
+    return f"{len(running)} timer{'s run' if len(running) > 1 else ' runs'}: {'; '.join(listed)}."
+
+
+@tool(timeout_s=5)
+async def cancel_timer(context: ToolContext, label: _Label = "") -> str:
+    """Cancel the timer with this label, or all timers where none is given."""
+    stopped = context.session.timers.cancel(label.strip())
+    if not stopped:
+        return "There is no such timer." if label.strip() else "No timer is running."
+    return f"{len(stopped)} timers were cancelled." if len(stopped) > 1 else "The timer was cancelled."
+
+
+def spoken_duration(seconds: float) -> str:
+    """Return a duration as people say it, in whole seconds: "1 hour and 5 minutes"."""
+    left = max(0, round(seconds))
+    parts: list[str] = []
+    for size, name in ((3600, "hour"), (60, "minute"), (1, "second")):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {name}{'s' if count > 1 else ''}")
+    if not parts:
+        return "less than a second"
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _about(label: str) -> str:
+    return f" for {label.strip()}" if label.strip() else ""
+
+
+MAX_NOTE_CHARS = 1000
+
+
+MAX_LISTED = 20
+
+
+_Words = Annotated[str, Meta(max_length=200, description="Words that stand in the note")]
+
+
+@tool(timeout_s=10)
+async def take_note(
+    text: Annotated[str, Meta(min_length=1, max_length=MAX_NOTE_CHARS, description="What to keep")],
+    context: ToolContext,
+) -> str:
+    """Keep a note for the user, who finds it again in later conversations."""
+    await context.session.notes.save(text.strip())
+    return f"I noted: {_sentence(text)}"
+
+
+@tool(timeout_s=10)
+async def list_notes(context: ToolContext, words: _Words = "") -> str:
+    """Tell the user's notes, all of them or those with these words."""
+    found = await context.session.notes.find(words.strip())
+    if not found:
+        return "There is no such note." if words.strip() else "There are no notes."
+    told = "; ".join(found[:MAX_LISTED])
+    more = f" and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
+    count = "is one note" if len(found) == 1 else f"are {len(found)} notes"
+    return f"There {count}: {told}{more}."
+
+
+@tool(timeout_s=10, needs_approval=True)
+async def delete_note(
+    words: Annotated[str, Meta(min_length=1, max_length=200, description="Words that stand in the note")],
+    context: ToolContext,
+) -> str:
+    """Delete the user's notes that have these words."""
+    deleted = await context.session.notes.delete(words.strip())
+    if not deleted:
+        return "There is no such note."
+    return f"Deleted: {'; '.join(deleted[:MAX_LISTED])}."
+
+
+def _sentence(text: str) -> str:
+    stripped = text.strip()
+    return stripped if stripped.endswith((".", "!", "?")) else f"{stripped}."
+
+
+@tool(timeout_s=15)
+async def search_conversations(
+    words: Annotated[str, Meta(min_length=1, max_length=200, description="Words that were said")],
+    context: ToolContext,
+) -> str:
+    """Search the user's own earlier conversations for words that were said in them."""
+    found = await context.session.past.search(words.strip())
+    if not found:
+        return f"Nothing was said about {words.strip()} in earlier conversations."
+    told = " ".join(f"On {one.day}: {one.excerpt}" for one in found)
+    return f"{len(found)} conversation{'s' if len(found) > 1 else ''} found. {told}"
+
+
+@tool(timeout_s=5)
+async def hang_up(context: ToolContext) -> str:
+    """End the call when the user is done. Say goodbye in one sentence; the call ends once that was heard."""
+    context.session.call.end_after_answer()
+    return "Goodbye. The call ends now."
+
+
+@tool(timeout_s=10)
+async def hand_over(
+    name: Annotated[str, Meta(min_length=1, max_length=100, description="The other assistant's name")],
+    context: ToolContext,
+) -> str:
+    """Hand this conversation over to another assistant whom the user asks for by name."""
+    taken_over_by = await context.session.call.hand_over(name.strip())
+    return f"You are talking to {taken_over_by} now."
