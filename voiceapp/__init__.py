@@ -1,1 +1,1 @@
-"""voiceapp: talk with an AI in the browser."""
+"""A realtime voice application on Django Channels: people talk with an AI in the browser."""

@@ -13,6 +13,8 @@ from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.conversation import client_events, server_events
 from voiceapp.conversation.actions import Action
+from voiceapp.conversation.answers.responses import lost_response
+from voiceapp.conversation.answers.speaker import Speaker
 from voiceapp.conversation.calls.flow import CallFlow
 from voiceapp.conversation.items import Items
 from voiceapp.conversation.lifecycle import Lifecycle, State
@@ -20,8 +22,6 @@ from voiceapp.conversation.negotiation import Negotiation
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.conversation.parts import Parts
 from voiceapp.conversation.records import ItemRecord
-from voiceapp.conversation.responses import lost_response
-from voiceapp.conversation.speaker import Speaker
 from voiceapp.protocol import events
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.protocol.events import Event, UnknownEvent

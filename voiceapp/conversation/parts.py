@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation import page_policy
 from voiceapp.conversation.actions import Action, SendBrowser, SendUpstream
+from voiceapp.conversation.answers.responses import ResponseSequencer
+from voiceapp.conversation.answers.speaker import Speaker
 from voiceapp.conversation.calls.flow import CallFlow
 from voiceapp.conversation.items import Items
 from voiceapp.conversation.lifecycle import Lifecycle
 from voiceapp.conversation.negotiation import Negotiation
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.conversation.page_policy import Typed
-from voiceapp.conversation.responses import ResponseSequencer
-from voiceapp.conversation.speaker import Speaker
 from voiceapp.conversation.turn import UserTurn
 from voiceapp.protocol import codec
 from voiceapp.protocol.events import Event, UnknownEvent

@@ -8,13 +8,13 @@ from typing import Any, get_args
 from voiceapp.assistants.mcp_servers import scrub
 from voiceapp.conversation import client_events, negotiation
 from voiceapp.conversation.actions import Action, Save, SendBrowser, notice, to_browser
+from voiceapp.conversation.answers.responses import is_out_of_band, response_notice, response_record
 from voiceapp.conversation.calls.functions import PendingCall
 from voiceapp.conversation.calls.mcp import McpEvent
 from voiceapp.conversation.history import history
 from voiceapp.conversation.items import TextEvent
 from voiceapp.conversation.lifecycle import State
 from voiceapp.conversation.parts import Parts
-from voiceapp.conversation.responses import is_out_of_band, response_notice, response_record
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, UnknownEvent
 

@@ -1,1 +1,5 @@
-"""Measures the relay against a bare one: the same audio, the same service, the same machine, in turn."""
+"""The relay measured against a bare one.
+
+measure: both relays in turn → clients (pages), service (a Realtime service), bare (the other relay), each a
+process → figures: what may be said of it (pure).
+"""

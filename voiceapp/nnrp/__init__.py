@@ -1,1 +1,5 @@
-"""Chat completions over the Neural Network Runtime Protocol, NNRP/1 preview 4."""
+"""Chat completions and tool-call events over NNRP/1.
+
+consumer: /nnrp → connection (state machine, with operations, wire, layouts, data_layouts, profile,
+replies: pure) → work: one operation, by backing · outbox · events_http: /v1/events.
+"""

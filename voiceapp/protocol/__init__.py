@@ -1,0 +1,5 @@
+"""The Realtime protocol and what is spoken beside it; pure.
+
+events (structs) · codec (JSON both ways) · dialects (GA, preview, contract) · chat_chunks: chat completions'
+stream · tool_calls (the four events of the contract), tool_call_assembler: chunks → those events.
+"""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from voiceapp.records.models import Session
-from voiceapp.records.reading.transcript import lines
+from voiceapp.records.reading.transcript import TranscriptLine
 
 MAX_CHARS: Final = 24_000
 """About 6,000 tokens: room in any model; what lies in the middle of longer ones is left out."""
@@ -22,11 +21,11 @@ class Remark:
     text: str
 
 
-def said_in(session: Session) -> list[Remark]:
-    """Return who said what in a session, in order; blocks."""
+def said_in(lines: Iterable[TranscriptLine]) -> list[Remark]:
+    """Return who said what in a session, in order."""
     found = [
         Remark(line.role, " ".join((line.text if line.heard_text is None else line.heard_text).split()))
-        for line in lines(session)
+        for line in lines
         if line.kind == "message" and line.role in _NAMES
     ]
     return [said for said in found if said.text]

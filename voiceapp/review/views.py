@@ -18,7 +18,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from voiceapp.errors import TextEngineError
-from voiceapp.records.models import Session
+from voiceapp.records.reading.sessions import to_review
 from voiceapp.records.store import store
 from voiceapp.review import evaluation
 from voiceapp.review.evaluation import Judgement
@@ -36,13 +36,13 @@ def evaluate(request: HttpRequest, session_id: UUID) -> HttpResponse:
     user = request.user
     if not isinstance(user, User) or not user.has_perm("records.view_session"):
         raise PermissionDenied
-    session = Session.objects.filter(id=session_id).first()
-    if session is None:
+    kept = to_review(session_id)
+    if kept is None:
         raise Http404
     try:
         criteria = evaluation.read_criteria(request.POST.get("criteria", ""))
-        judged = async_to_sync(_judge)(said_in(session), criteria)
-        store.save_evaluation(session, user.pk, asdict(judged))
+        judged = async_to_sync(_judge)(said_in(kept.lines), criteria)
+        store.save_evaluation(session_id, user.pk, asdict(judged))
     except TextEngineError as error:
         messages.error(request, error.message)
     return redirect("admin:records_session_change", session_id)
@@ -53,5 +53,5 @@ async def _judge(said: list[Remark], criteria: list[str]) -> Judgement:
         async with asyncio.timeout(TIME_S):
             return await evaluation.judge(said, criteria, await providers.completions(settings.VOICE))
     except TimeoutError:
-        told = f"The evaluator took longer than {TIME_S:g} seconds."
-        raise TextEngineError(told, code="text_engine_timeout") from None
+        message = f"The evaluator took longer than {TIME_S:g} seconds."
+        raise TextEngineError(message, code="text_engine_timeout") from None

@@ -13,7 +13,7 @@ from django.dispatch import receiver
 from voiceapp.assistants.assistant import Thinking
 from voiceapp.config import EMBEDDED_MODEL
 from voiceapp.errors import TextEngineError, VoiceAppError
-from voiceapp.records.models import Session
+from voiceapp.records.reading.sessions import to_review
 from voiceapp.records.store import store
 from voiceapp.records.threads import with_database
 from voiceapp.review.remarks import Remark, said_in
@@ -77,10 +77,10 @@ async def write_summary(session_id: UUID) -> bool:
 
     Raises ``VoiceAppError`` where nobody could write them.
     """
-    told = await with_database(_told, session_id)
-    if told is None:
+    kept = await with_database(to_review, session_id)
+    if kept is None:
         return False
-    title, summary = await _summarised(*told)
+    title, summary = await _summarised(said_in(kept.lines), kept.thinking, kept.user_id)
     if title or summary:
         await store.save_summary(session_id, title=title, summary=summary)
     return bool(title or summary)
@@ -97,14 +97,6 @@ async def _summarised(said: list[Remark], thinking: str, user_id: int) -> tuple[
     except TextEngineError:
         # The user's own model is not connected any more.
         return await summarise(said, await providers.completions(settings.VOICE, model=EMBEDDED_MODEL))
-
-
-def _told(session_id: UUID) -> tuple[list[Remark], str, int] | None:
-    """Return what was said, by whom it was thought (a ``Thinking``, or nothing), and whose session it was."""
-    session = Session.objects.filter(id=session_id).first()
-    if session is None:
-        return None
-    return said_in(session), str(session.configuration.get("thinking") or ""), session.user_id
 
 
 summaries = Summaries()

@@ -10,12 +10,11 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
-from django.db import DatabaseError
 
 from voiceapp.assistants.assistant import Thinking
 from voiceapp.config import Problem, UpstreamKind, VoiceConfig
 from voiceapp.engine.server.faults import FaultScript, FaultScriptError
-from voiceapp.records.models import Assistant
+from voiceapp.records.reading.assistants import any_names_mcp_servers
 
 _ONLY_A_HINT = frozenset({"AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT"})
 
@@ -77,17 +76,9 @@ def check_mcp(
     if _installed("mcp"):
         return []
     # Those who think otherwise than the settings say speak through the embedded engine.
-    elsewhere = (
-        {"thinking": Thinking.AS_SET.value} if settings.VOICE.upstream_kind is UpstreamKind.AZURE_GA else {}
-    )
+    besides = Thinking.AS_SET if settings.VOICE.upstream_kind is UpstreamKind.AZURE_GA else None
     for database in databases or ():
-        try:
-            assistants = Assistant.objects.using(database).exclude(mcp_servers=[])
-            named = (assistants.exclude(**elsewhere) if elsewhere else assistants).exists()
-        except DatabaseError:
-            # There are no tables yet, and so no assistants.
-            continue
-        if named:
+        if any_names_mcp_servers(database, besides=besides):
             warning = "Assistants name MCP servers, and the package mcp is missing."
             hint = f"Run: {sys.executable} -m pip install mcp==2.3.0"
             return [checks.Warning(warning, hint=hint, id="voiceapp.mcp.W001")]

@@ -10,11 +10,10 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
-from voiceapp.records.models import Session
+from voiceapp.records.reading.sessions import recording_for
 from voiceapp.records.recording.archive import journals_ms, recordings_folder
 
 _PIECE_BYTES: Final = 1 << 16
@@ -27,12 +26,10 @@ async def recording(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
 
     Honours one ``Range``. Not found for everybody else; 503 while the archive is being made.
     """
-    session = await Session.objects.filter(id=session_id).afirst()
-    if session is None or not await _may_hear(await request.auser(), session):
+    found = await recording_for(await request.auser(), session_id)
+    if not found:
         raise Http404
-    if not session.recording:
-        raise Http404
-    path = Path(settings.VOICE.data_dir / session.recording)
+    path = Path(settings.VOICE.data_dir / found)
     if not path.is_relative_to(recordings_folder(settings.VOICE.data_dir)):
         raise Http404
     size = await asyncio.to_thread(_size, path)
@@ -53,12 +50,6 @@ def _size(path: Path) -> int | None:
         return path.stat().st_size
     except FileNotFoundError:
         return None
-
-
-async def _may_hear(user: AbstractBaseUser | AnonymousUser, session: Session) -> bool:
-    if not isinstance(user, User) or not user.is_active:
-        return False
-    return session.user_id == user.pk or (user.is_staff and await user.ahas_perm("records.view_session"))
 
 
 def _partial(request: HttpRequest, path: Path, size: int) -> HttpResponseBase:

@@ -19,7 +19,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
 
 from voiceapp.assistants.assistant import AssistantConfig
-from voiceapp.records.models import Session, Sessions
+from voiceapp.records.reading.sessions import (
+    ended_session,
+    own_session,
+    own_sessions,
+    session_before,
+    sessions_after,
+)
 from voiceapp.records.reading.transcript import lines
 from voiceapp.records.store.store import assistants_for_page
 from voiceapp.records.threads import fresh_connections
@@ -49,28 +55,24 @@ def index(request: HttpRequest) -> HttpResponse:
         "user": user.get_username(),
         "isAdmin": user.is_staff,
     }
-    earlier = _to_continue(user, request.GET.get("continue"))
-    if earlier is not None:
+    earlier = None
+    if (asked := request.GET.get("continue")) is not None:
+        # Somebody else's, a live or an unknown one is not found.
+        earlier = ended_session(user, _uuid(asked))
+        if earlier is None:
+            raise Http404
         slug = earlier.assistant.slug if earlier.assistant else ""
         config["continues"] = {"id": str(earlier.id), "assistant": slug}
-    recent = _own_sessions(user).with_something_said().with_first_words()[:RECENT]
+    recent = own_sessions(user).with_something_said()[:RECENT]
     context = {"page_config": config, "recent": recent, "continues": earlier}
     return render(request, "voiceapp/index.html", context)
 
 
-def _to_continue(user: User, asked: str | None) -> Session | None:
-    """Return the session that was asked for; somebody else's, a live or an unknown one is not found."""
-    if asked is None:
-        return None
+def _uuid(text: str) -> UUID:
     try:
-        wanted = UUID(asked)
+        return UUID(text)
     except ValueError:
         raise Http404 from None
-    own = _own_sessions(user).with_first_words().select_related("assistant")
-    found = own.filter(id=wanted, ended_at__isnull=False).first()
-    if found is None:
-        raise Http404
-    return found
 
 
 def _offer(assistant: AssistantConfig) -> dict[str, Any]:
@@ -94,8 +96,8 @@ def sessions(request: HttpRequest) -> HttpResponse:
     ``page_obj``: a page (``?page=2``) of sessions, each with ``id``, ``title``, ``started_at``,
     ``duration``, ``times_said`` (by the user), ``ended_at`` (``None`` while it lives).
     """
-    own = _own_sessions(_user(request)).with_something_said()
-    paginator = Paginator(own.with_first_words().with_times_said(), PAGE)
+    own = own_sessions(_user(request)).with_something_said()
+    paginator = Paginator(own.with_times_said(), PAGE)
     page = paginator.get_page(request.GET.get("page"))
     return render(request, "voiceapp/sessions.html", {"page_obj": page})
 
@@ -106,20 +108,19 @@ def sessions(request: HttpRequest) -> HttpResponse:
 def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Show one of the user's sessions as text, ``session.html``; somebody else's is not found.
 
-    ``session``: as in the list. ``items``: ``voiceapp.records.reading.transcript.Line`` in order, each with
+    ``session``: as in the list. ``items``: ``records.reading.transcript.TranscriptLine`` in order, each with
     ``role``, ``text``, ``heard_text``, ``unheard_text``, ``cut_ms``, ``transcript_status``, ``kind``,
     ``not_transcribed``. ``before``: the session that this one continues, if any; ``after``: those that
     continue it.
     """
-    own = _own_sessions(_user(request)).with_first_words()
-    kept = own.filter(id=session_id).first()
+    kept = own_session(_user(request), session_id)
     if kept is None:
         raise Http404
     context = {
         "session": kept,
         "items": lines(kept),
-        "before": own.filter(id=kept.continued_from_id).first() if kept.continued_from_id else None,
-        "after": own.filter(continued_from=kept),
+        "before": session_before(kept),
+        "after": sessions_after(kept),
     }
     return render(request, "voiceapp/session.html", context)
 
@@ -165,7 +166,3 @@ def _user(request: HttpRequest) -> User:
     if not isinstance(user, User):
         raise Http404
     return user
-
-
-def _own_sessions(user: User) -> Sessions:
-    return Session.objects.filter(user=user)

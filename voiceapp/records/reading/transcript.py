@@ -14,7 +14,7 @@ from voiceapp.records.store.entries import in_order
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class TranscriptLine:
     """One item as it is shown. All text is inert but for markup.
 
     ``text`` is everything that was said; where the answer was interrupted, ``heard_text`` and
@@ -37,7 +37,7 @@ class Line:
     started_ms: int
 
 
-def lines(session: Session, *, system: bool = False) -> list[Line]:
+def lines(session: Session, *, system: bool = False) -> list[TranscriptLine]:
     """Return a session's lines; those of the operator only where ``system`` is true.
 
     The operator's are those of the role ``system``, and the lists of what MCP servers have.
@@ -51,13 +51,13 @@ def _is_operators(item: Item) -> bool:
     return item.role == "system" or item.type == "mcp_list_tools"
 
 
-def _line(item: Item, over: bool) -> Line:
+def _line(item: Item, over: bool) -> TranscriptLine:
     text = item.generated_text or _text_of(item.type, item.raw)
     text = inert(_told(text) if item.type == "function_call_output" else text)
     heard = None if item.heard_text is None else inert(item.heard_text)
     # A transcript that is still due when the session is over never comes.
     failed = item.transcript_status == "failed" or (over and item.transcript_status == "pending")
-    return Line(
+    return TranscriptLine(
         item_id=item.item_id,
         kind=item.type,
         role=item.role,

@@ -233,13 +233,13 @@ async def save_summary(session_id: UUID, *, title: str, summary: str) -> None:
     await writer().call(lambda: Session.objects.filter(id=session_id).update(**kept))
 
 
-def save_evaluation(session: Session, user_id: int, judged: dict[str, Any]) -> None:
+def save_evaluation(session_id: UUID, user_id: int, judged: dict[str, Any]) -> None:
     """Keep an evaluation, see the table; blocks."""
     kept = storable(judged)
     kept["model"] = kept["model"][:MODEL_LENGTH]
     for name in ("tokens_in", "tokens_out"):
         kept[name] = max(0, min(kept[name], MAX_USED))
-    Evaluation.objects.create(session=session, asked_by_id=user_id, **kept)
+    Evaluation.objects.create(session_id=session_id, asked_by_id=user_id, **kept)
 
 
 def repair_unfinished() -> int:

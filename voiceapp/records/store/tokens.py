@@ -14,7 +14,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from voiceapp.errors import VoiceAppError
@@ -178,6 +178,17 @@ def make_token(user: User, name: str) -> tuple[ApiToken, str]:
         raise VoiceAppError(f"{user.get_username()} has a token named {name!r} already.", code="token_exists")
     text, digest, hint = new_text()
     return ApiToken.objects.create(user=user, name=name, digest=digest, hint=hint), text
+
+
+def all_tokens() -> QuerySet[ApiToken]:
+    """Return every token with its user; blocks."""
+    return ApiToken.objects.select_related("user")
+
+
+def delete_token(user: User, name: str) -> bool:
+    """Delete a user's token; return whether there was one. Blocks."""
+    deleted, _ = ApiToken.objects.filter(user=user, name=name).delete()
+    return bool(deleted)
 
 
 def new_text() -> tuple[str, str, str]:

@@ -1,0 +1,4 @@
+"""The page's socket, /ws/voice/.
+
+consumer: one socket → login (who is it?) → start: a session that is new, continued or come back to.
+"""

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.errors import VoiceAppError
-from voiceapp.records.models import Session
+from voiceapp.records.reading.sessions import ended_sessions
 from voiceapp.records.store import store
 from voiceapp.review.worker import write_summary
 from voiceapp.text import providers
@@ -27,10 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write them; stops with ``CommandError`` at the first that fails."""
-        wanted = Session.objects.filter(ended_at__isnull=False, item_count__gt=0).order_by("started_at")
-        if not options["all"]:
-            wanted = wanted.filter(heading="")
-        ids = list(wanted.values_list("id", flat=True))
+        ids = ended_sessions(without_heading=not options["all"])
         try:
             written = asyncio.run(_write(ids))
         except VoiceAppError as error:

@@ -9,8 +9,7 @@ from django.contrib.auth.models import User
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.errors import VoiceAppError
-from voiceapp.records.models import ApiToken
-from voiceapp.records.store.tokens import make_token
+from voiceapp.records.store.tokens import all_tokens, delete_token, make_token
 from voiceapp.web.signin import first_administrator
 
 
@@ -29,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Do as asked; raises ``CommandError`` with a sentence where that cannot be."""
         if options["list"]:
-            for token in ApiToken.objects.select_related("user"):
+            for token in all_tokens():
                 state = "" if token.enabled else "  off"
                 self.stdout.write(f"{token.name}  {token.hint}…  {token.user.get_username()}{state}")
             return
@@ -38,8 +37,7 @@ class Command(BaseCommand):
             raise CommandError("Give the token a name of up to 100 characters: manage.py token NAME")
         user = _user(options["user"])
         if options["delete"]:
-            deleted, _ = ApiToken.objects.filter(user=user, name=name).delete()
-            if not deleted:
+            if not delete_token(user, name):
                 raise CommandError(f"{user.get_username()} has no token named {name!r}.")
             self.stdout.write(f"Deleted {name}.")
             return

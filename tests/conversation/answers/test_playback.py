@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceapp.conversation.playback import CUT_SETTLE_MS, Playback, Track, heard_words
+from voiceapp.conversation.answers.playback import CUT_SETTLE_MS, Playback, Track, heard_words
 
 
 def received(playback: Playback, item: str, ms: float, now: float = 0, *, complete: bool = True) -> Track:

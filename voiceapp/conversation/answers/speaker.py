@@ -19,9 +19,9 @@ from voiceapp.conversation.actions import (
     SendUpstream,
     to_browser,
 )
+from voiceapp.conversation.answers.playback import Playback, Track, heard_words
 from voiceapp.conversation.items import Items
 from voiceapp.conversation.own_events import OwnEvents
-from voiceapp.conversation.playback import Playback, Track, heard_words
 from voiceapp.protocol import events
 
 

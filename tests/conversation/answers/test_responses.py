@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from voiceapp.conversation.responses import MAX_WAITING, ResponseSequencer
+from voiceapp.conversation.answers.responses import MAX_WAITING, ResponseSequencer
 from voiceapp.types import JsonObject
 
 

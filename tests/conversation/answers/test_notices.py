@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from voiceapp.conversation.responses import response_notice
+from voiceapp.conversation.answers.responses import response_notice
 
 
 def failed(code: str, message: str) -> dict[str, Any]:
