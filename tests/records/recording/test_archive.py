@@ -65,6 +65,7 @@ def test_removing_a_part_moves_the_rest_up(tmp_path: Path) -> None:
 _KILLED = """
 import asyncio, pathlib, sys, threading, uuid
 from voiceapp.audio.formats import AudioFormat
+from voiceapp.records.recording import recorder
 from voiceapp.records.recording.recorder import Recorder
 async def main():
     live = Recorder(pathlib.Path(sys.argv[1]), uuid.UUID(sys.argv[2]), AudioFormat.PCM16, AudioFormat.PCMU)
