@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 from tests.parts.clock import DrivenLoop
+from tests.parts.waits import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
     from tests.parts.page import Talk
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
+
+
+# How long an example may take depends on the machine.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_asyncio_loop_factories() -> dict[str, type[DrivenLoop]]:
@@ -182,7 +191,7 @@ async def gateway(site: str, token: str) -> AsyncIterator[httpx.AsyncClient]:
 
     headers = {"authorization": f"Bearer {token}"}
     # Plain HTTP: to read certificates would take longer than most tests.
-    async with httpx.AsyncClient(base_url=site, headers=headers, timeout=20, verify=False) as client:
+    async with httpx.AsyncClient(base_url=site, headers=headers, timeout=PATIENCE_S, verify=False) as client:
         yield client
 
 

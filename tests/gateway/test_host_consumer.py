@@ -19,6 +19,7 @@ from django.test import AsyncClient
 
 from tests.parts.hosts import COMPLETED, delta, generate, host
 from tests.parts.stalls import turns_during
+from tests.parts.waits import PATIENCE_S
 from voiceapp.gateway import host_consumer
 from voiceapp.records.models import ApiToken, Assistant
 from voiceapp.records.store.tokens import forget_known, make_token
@@ -194,13 +195,15 @@ async def page(server: str, user: User, assistant: str) -> AsyncIterator[websock
         "cookie": f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
     }
     origin: Any = server.replace("ws://", "http://")
-    async with websockets.connect(f"{server}/ws/voice/", additional_headers=headers, origin=origin) as socket:
+    async with websockets.connect(
+        f"{server}/ws/voice/", additional_headers=headers, origin=origin, open_timeout=PATIENCE_S
+    ) as socket:
         await socket.send(json.dumps({"type": "session.start", "assistant": assistant}))
         yield socket
 
 
 async def until(socket: websockets.ClientConnection, kind: str) -> dict[str, Any]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             message = await socket.recv()
             if isinstance(message, str) and (event := json.loads(message))["type"] == kind:

@@ -18,10 +18,11 @@ from django.conf import settings
 
 from tests.parts.engine_parts import quiet
 from tests.parts.quick_server import QuickServer
+from tests.parts.waits import PATIENCE_S
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.server.consumer import realtime_socket
 
-TIMEOUT_S = 30
+TIMEOUT_S = PATIENCE_S
 
 
 class Addressed(Protocol):
@@ -146,7 +147,10 @@ async def connect(server: Addressed, path: str = GA, **options: Any) -> AsyncIte
     """Connect with the engine's key and read ``session.created``."""
     options.setdefault("additional_headers", {"api-key": settings.VOICE.engine_api_key})
     async with websockets.connect(
-        server.address + path, max_size=None, compression=None, **{"max_queue": None, **options}
+        server.address + path,
+        max_size=None,
+        compression=None,
+        **{"max_queue": None, "open_timeout": PATIENCE_S, **options},
     ) as connection:
         client = RealtimeClient(connection)
         client.events.append(json.loads(await connection.recv()))

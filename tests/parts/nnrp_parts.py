@@ -31,6 +31,7 @@ from nnrp.schema import StreamSemantics
 from tests.parts.chat_server import calls, chunk, ending, fragment, text
 from tests.parts.contracts import ToolCalls
 from tests.parts.quick_server import QuickServer
+from tests.parts.waits import PATIENCE_S
 from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.text.chat.service import RemoteCompletions, client_options
 from voiceapp.text.provider import Completions
@@ -191,7 +192,7 @@ def native_submit(session: Any, envelope: JsonObject, number: int) -> Any:
 
 
 def native_events(
-    session: Any, count: int, *, timeout_s: float = 20.0, first: Callable[[], None] | None = None
+    session: Any, count: int, *, timeout_s: float = PATIENCE_S, first: Callable[[], None] | None = None
 ) -> dict[int, list[JsonObject]]:
     """Poll a session until ``count`` operations have ended; return their events by frame.
 

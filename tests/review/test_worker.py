@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from tests.parts.chat_server import ChatServer, chat_server, chunk, sse, text
 from tests.parts.stalls import longest_hold
+from tests.parts.waits import PATIENCE_S
 from voiceapp.records.models import Evaluation, Item, Session
 from voiceapp.review import extractive, views
 from voiceapp.review.remarks import MAX_CHARS, Remark, as_text
@@ -147,7 +148,7 @@ async def test_a_server_that_stops_does_not_wait_for_summaries(
     async with chat_server(script=[], hold=asyncio.Event()) as chat:
         with answering(monkeypatch, chat):
             own.add(session.id)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 while not chat.requests:
                     await asyncio.sleep(0.005)
                 await own.aclose()

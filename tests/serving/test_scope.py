@@ -15,6 +15,7 @@ from tests.parts.engine_parts import loaded
 from tests.parts.nnrp_parts import TOKEN, Door, Scripted, steady
 from tests.parts.page import call_service
 from tests.parts.scripted import service
+from tests.parts.waits import PATIENCE_S
 from voiceapp.engine.server.consumer import realtime_socket
 from voiceapp.gateway.host_consumer import model_host_socket
 from voiceapp.nnrp import layouts, wire
@@ -49,7 +50,7 @@ async def most_at_once(app: Any, scope: dict[str, Any], first: list[str | bytes]
         assert message["type"] != "websocket.close", message
 
     serving = asyncio.create_task(app({"type": "websocket", **scope}, receive, send))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not through.is_set():
             before = taken
             await asyncio.sleep(0)

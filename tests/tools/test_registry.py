@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
+from tests.parts.waits import PATIENCE_S
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
 from voiceapp.tools.functions import MAX_OUTPUT_CHARS, failure
 from voiceapp.tools.registry import MAX_PROGRESS_CHARS, Registry, ToolContext, registry
@@ -138,7 +139,7 @@ async def test_a_tool_that_never_returns_keeps_one_thread_of_a_bounded_number() 
         await tools.run("stuck", "", CONTEXT, ["stuck"])
     assert caught.value.code == "tools_busy"
     gate.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while threads.running:
             await asyncio.sleep(0.005)
     assert await tools.run("stuck", "", CONTEXT, ["stuck"]) == "at last"

@@ -22,6 +22,7 @@ import pytest
 from django.core.management import CommandError
 
 from tests.parts.places import ROOT
+from tests.parts.waits import PATIENCE_S
 from voiceapp.config import SETTINGS
 from voiceapp.datafolder.server_note import read_server_file, remove_server_file, write_server_file
 from voiceapp.web.server import Server, address_for_people, listen
@@ -68,7 +69,7 @@ class Up:
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """End it; return its exit code and what it still said."""
         self.process.send_signal(number)
-        rest, _ = self.process.communicate(timeout=30)
+        rest, _ = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, rest
 
 
@@ -204,7 +205,7 @@ def _fails(data_dir: Path, *arguments: str, **settings: str) -> str:
         text=True,
         check=False,
         capture_output=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         env=environ(data_dir, **settings),
     )
     assert result.returncode == 1

@@ -14,6 +14,7 @@ from django.conf import settings
 
 from tests.parts.engine_parts import heard_as, loaded, quiet, recording
 from tests.parts.engine_server import TRANSCRIPTION, EngineServer, connect
+from tests.parts.waits import PATIENCE_S
 from voiceapp.engine.inference import loading
 from voiceapp.engine.inference.weights import ModelError
 from voiceapp.engine.server import connection
@@ -168,7 +169,7 @@ async def test_a_client_that_goes_while_it_is_written_to_is_no_failure(
         faults=FaultScript(),
         may_close_1001=True,
     )
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await connection.run()
     assert tried == ["websocket.send"]
     assert "An engine session failed" not in caplog.text
@@ -191,5 +192,5 @@ async def test_a_client_that_never_reads_is_let_go(monkeypatch: pytest.MonkeyPat
 
     key = settings.VOICE.engine_api_key.encode()
     scope = {"type": "websocket", "path": "/openai/v1/realtime", "query_string": b"model=m"}
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await realtime_socket({**scope, "headers": [(b"api-key", key)]}, receive, send)

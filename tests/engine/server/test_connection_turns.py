@@ -21,6 +21,7 @@ from tests.parts.engine_parts import (
     word_errors,
 )
 from tests.parts.engine_server import TRANSCRIPTION, EngineServer, connect
+from tests.parts.waits import PATIENCE_S
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.pcm import level_dbfs
@@ -235,7 +236,7 @@ async def test_a_chat_endpoint_is_spoken_sentence_by_sentence_while_it_streams(
             said = done["response"]["output"][0]["content"][0]["transcript"]
             assert said
             assert "The first sentence is here. ".startswith(said)
-            await asyncio.wait_for(chat.left.wait(), 10)
+            await asyncio.wait_for(chat.left.wait(), PATIENCE_S)
         assert chat.requests[0]["messages"][-1] == {"role": "user", "content": "Go on"}
 
 

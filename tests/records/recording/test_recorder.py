@@ -13,6 +13,7 @@ import pytest
 
 from tests.parts.recorded import PCM16, archived, frequency, level, tone
 from tests.parts.stalls import growth
+from tests.parts.waits import PATIENCE_S
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.records.recording import recorder as recording
 from voiceapp.records.recording.journal import Journal
@@ -155,12 +156,12 @@ async def test_a_file_that_cannot_be_closed_costs_nobody_else_anything(
     monkeypatch.setattr(recording, "Journal", Full)
     first = recorder(tmp_path)
     first.microphone(tone(100), 100)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         assert await first.aclose() is not None
     monkeypatch.undo()
     second = recorder(tmp_path / "other")
     second.microphone(tone(1000), 1000)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         user, _ = await archived(second)
     assert len(user) == 24_000
 
