@@ -43,8 +43,8 @@ def conversation() -> list[dict[str, Any]]:
     client.say("Hi")
     client.send("response.create")
     word = (TimedWord("Hi", 0, 250),)
-    client.take(client.session.reply_brought("resp_1", Spoken(quiet(250), word)))
-    client.take(client.session.reply_brought("resp_1", Finished()))
+    client.take(client.session.reply_progressed("resp_1", Spoken(quiet(250), word)))
+    client.take(client.session.reply_progressed("resp_1", Finished()))
     said = client.of_kind("response.output_item.added")[0]["item"]["id"]
     client.send("conversation.item.truncate", item_id=said, content_index=0, audio_end_ms=100)
     client.send("conversation.item.retrieve", item_id=said)
@@ -52,7 +52,7 @@ def conversation() -> list[dict[str, Any]]:
     client.send("response.create", response={"output_modalities": ["text"]})
     call: list[ReplyFact] = [CallStarted(0, "c", "f"), CallArguments(0, "{}"), CallFinished(0)]
     for fact in (TextDelta("Hi"), *call, Finished()):
-        client.take(client.session.reply_brought("resp_2", fact))
+        client.take(client.session.reply_progressed("resp_2", fact))
     client.take(client.session.idle())
     client.take(client.session.key_pressed("5", 1))
     client.send("input_audio_buffer.clear")
@@ -78,9 +78,9 @@ def mcp() -> list[dict[str, Any]]:
     client.update(
         tools=[{"type": "mcp", "server_label": "s", "server_url": "https://h/", "require_approval": "never"}]
     )
-    client.take(client.session.mcp_brought(McpNotListed("mcpl_1", "It is gone.")))
+    client.take(client.session.mcp_answered(McpNotListed("mcpl_1", "It is gone.")))
     client.update()
-    client.take(client.session.mcp_brought(McpListed("mcpl_2", (McpTool("f"),))))
+    client.take(client.session.mcp_answered(McpListed("mcpl_2", (McpTool("f"),))))
     client.send("response.create", response={"output_modalities": ["text"]})
     for index in (0, 1):
         call: list[ReplyFact] = [
@@ -89,10 +89,10 @@ def mcp() -> list[dict[str, Any]]:
             CallFinished(index),
         ]
         for fact in call:
-            client.take(client.session.reply_brought("resp_1", fact))
-    client.take(client.session.mcp_brought(McpCalled("mcp_1", "Done.")))
+            client.take(client.session.reply_progressed("resp_1", fact))
+    client.take(client.session.mcp_answered(McpCalled("mcp_1", "Done.")))
     error = {"type": "http_error", "code": 500, "message": "It is broken."}
-    client.take(client.session.mcp_brought(McpCalled("mcp_2", None, error)))
+    client.take(client.session.mcp_answered(McpCalled("mcp_2", None, error)))
     return client.events
 
 

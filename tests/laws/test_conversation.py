@@ -305,7 +305,7 @@ class World(EngineSteps):
             elif self.running:
                 self.step("tool", 0)
             elif self.active is not None:
-                self.engine.take(self.engine.session.reply_brought(self.active, Finished()))
+                self.engine.take(self.engine.session.reply_progressed(self.active, Finished()))
                 self.collect()
             else:
                 break

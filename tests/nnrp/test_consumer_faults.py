@@ -16,7 +16,7 @@ from tests.parts.clock import pass_time
 from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, serving, steady
 from tests.parts.nnrp_talk import begin, raw, received, submit, talking
 from tests.parts.waits import PATIENCE_S
-from voiceapp.clients.nnrp import Dropped, connect
+from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import UpstreamClosed
 from voiceapp.nnrp import consumer, wire
 from voiceapp.nnrp.consumer import NnrpApp
@@ -98,7 +98,7 @@ async def test_a_stopping_server_lets_operations_end_and_says_goodbye(
         late = await (await session.start(body())).result()
         assert late["error"]["code"] == "backend_overload"
         assert [event["type"] async for event in ending_soon][-1] == "response.completed"
-        with pytest.raises(Dropped) as caught:
+        with pytest.raises(OperationDropped) as caught:
             await long.result()
         assert caught.value.reason == DropReason.TRANSPORT_CLOSED
         await draining

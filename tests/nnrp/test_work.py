@@ -15,7 +15,7 @@ from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, remote,
 from tests.parts.nnrp_talk import WIDE, begin, raw, received, submit, talking
 from tests.parts.places import ROOT
 from tests.parts.waits import PATIENCE_S
-from voiceapp.clients.nnrp import Dropped, connect
+from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import RemoteProtocolError, UpstreamClosed, UpstreamRefused
 from voiceapp.nnrp import consumer, operations, outbox, profile, wire, work
 from voiceapp.nnrp.connection import MAX_FAULTS
@@ -40,7 +40,7 @@ async def test_a_cancel_ends_the_request_behind() -> None:
         events = running.events()
         assert (await anext(events))["delta"] == "Once "
         await running.cancel()
-        with pytest.raises(Dropped) as caught:
+        with pytest.raises(OperationDropped) as caught:
             await anext(events)
         assert caught.value.reason == DropReason.PEER_CANCELLED
         # It would hold its answer for ever.
@@ -114,7 +114,7 @@ async def test_limits_hold_and_their_neighbours_do_not_notice() -> None:
         assert (await beside.result())["type"] == "response.cancelled"
         for one in running:
             await one.cancel()
-            with pytest.raises(Dropped):
+            with pytest.raises(OperationDropped):
                 await one.result()
 
 

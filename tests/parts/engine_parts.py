@@ -242,7 +242,7 @@ def start_reply(client: Client) -> StartReply:
 
 
 def bring(client: Client, fact: Any, response_id: str = "resp_1") -> list[dict[str, Any]]:
-    return client.take(client.session.reply_brought(response_id, fact))
+    return client.take(client.session.reply_progressed(response_id, fact))
 
 
 def spoken_turn(client: Client, *, start_ms: int = 0, end_ms: int = 1000) -> list[dict[str, Any]]:

@@ -51,7 +51,7 @@ class EngineSteps:
         ]
         if begun:
             response_id = begun[pick % len(begun)].response_id
-            self.engine.take(self.engine.session.reply_brought(response_id, fact))
+            self.engine.take(self.engine.session.reply_progressed(response_id, fact))
 
     def replies(self) -> list[StartReply]:
         """Return the replies that something may be brought to, those that have ended among them."""

@@ -85,8 +85,8 @@ class ModelHost:
             case Request(method="model/request"):
                 await self._accept(socket, message)
             case Request():
-                told = f"Unknown method: {message.method[:60]}"
-                await socket.send(messages.refusal(message.id, messages.UNKNOWN_METHOD, told))
+                failure = f"Unknown method: {message.method[:60]}"
+                await socket.send(messages.refusal(message.id, messages.UNKNOWN_METHOD, failure))
 
     async def _accept(self, socket: websockets.ClientConnection, message: Request) -> None:
         params = message.params if isinstance(message.params, dict) else {}
@@ -114,12 +114,12 @@ class ModelHost:
                     await socket.send(messages.notification(method, {**ids, kind: value}))
         except openai.APIError as error:
             self._tell(f"The endpoint failed: {type(error).__name__}")
-            told: JsonObject = {
+            failure: JsonObject = {
                 "message": error.message[:500],
                 "type": type(error).__name__,
                 "code": error.code,
             }
-            await socket.send(messages.notification("model/requestFailed", {**ids, "error": told}))
+            await socket.send(messages.notification("model/requestFailed", {**ids, "error": failure}))
         except websockets.ConnectionClosed:
             return
 

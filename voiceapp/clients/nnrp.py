@@ -30,7 +30,7 @@ MAX_WAITING: Final = 1_024
 """Events of one operation that may wait for whoever asked; beyond, the connection is not read on."""
 
 
-class Dropped(Exception):
+class OperationDropped(Exception):
     """An operation ended without a result; ``reason`` is a ``DropReason``, or another number."""
 
     def __init__(self, reason: int) -> None:
@@ -73,7 +73,7 @@ class NnrpClient:
             await asyncio.gather(self._reader, return_exceptions=True)
         await self._socket.close()
 
-    async def open_session(self, *, max_operations: int = 16) -> Session:
+    async def open_session(self, *, max_operations: int = 16) -> ClientSession:
         """Open a session; raise ``RemoteProtocolError`` where the server refuses."""
         async with self._opening:
             # Answers come in order and name no request.
@@ -86,7 +86,7 @@ class NnrpClient:
             raise RemoteProtocolError(
                 f"The server opens no session (code {ack.session_error_code:#x}).", code="session_refused"
             )
-        return Session(self, ack.session_id)
+        return ClientSession(self, ack.session_id)
 
     # -- for sessions -------------------------------------------------------------------------------------
 
@@ -112,7 +112,7 @@ class NnrpClient:
         finally:
             waiting.cancel()
         if packet.type is MessageType.ERROR:
-            raise _told(packet)
+            raise _error_in(packet)
         if packet.type is not kind:
             raise RemoteProtocolError(f"{packet.type.name} came instead of {kind.name}.", code="nnrp_order")
         return packet
@@ -160,7 +160,7 @@ class NnrpClient:
                 if queue is not None:
                     await queue.put(packet)
                 elif metadata.fatal:
-                    raise _told(packet)
+                    raise _error_in(packet)
                 else:
                     self.errors.append(packet)
                     del self.errors[:-100]
@@ -168,7 +168,7 @@ class NnrpClient:
                 pass
 
 
-class Session:
+class ClientSession:
     """One session of a connection."""
 
     def __init__(self, client: NnrpClient, session_id: int) -> None:
@@ -253,9 +253,9 @@ class Running:
                         yield profile.completed_event({}) if event is None else event
                         return
                     case ResultDrop(drop_reason_code=reason):
-                        raise Dropped(reason)
+                        raise OperationDropped(reason)
                     case _:
-                        raise _told(packet)
+                        raise _error_in(packet)
         finally:
             self._forget()
 
@@ -295,8 +295,8 @@ async def connect(url: str, token: str) -> AsyncIterator[NnrpClient]:
         )
     except websockets.InvalidStatus as error:
         status = error.response.status_code
-        told = "refused the token" if status == 401 else f"refused with status {status}"
-        raise UpstreamRefused(f"The server {told}.") from None
+        answer = "refused the token" if status == 401 else f"refused with status {status}"
+        raise UpstreamRefused(f"The server {answer}.") from None
     except TimeoutError:
         raise UpstreamTimeout("The server cannot be reached in time.") from None
     except (OSError, websockets.InvalidHandshake, websockets.InvalidURI) as error:
@@ -305,7 +305,7 @@ async def connect(url: str, token: str) -> AsyncIterator[NnrpClient]:
         yield client
 
 
-def _told(packet: Packet) -> RemoteProtocolError:
+def _error_in(packet: Packet) -> RemoteProtocolError:
     """Return what an ERROR packet says."""
     metadata = packet.metadata
     if not isinstance(metadata, layouts.Error):

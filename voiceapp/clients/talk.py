@@ -35,7 +35,7 @@ PATIENCE_S = 60.0
 
 
 @dataclass
-class Turn:
+class SpokenTurn:
     """One exchange: what was said, what was answered, and how long that took.
 
     ``first_audio_ms`` runs from the service's end of speech (or from the typed text) to the first audio,
@@ -78,7 +78,7 @@ class Talk:
     def __init__(self, say: Callable[[str], None], *, allow_tools: bool = False) -> None:
         self.say = say
         self.allow_tools = allow_tools
-        self.turns: list[Turn] = []
+        self.turns: list[SpokenTurn] = []
         self.session_id = ""
         self.input = self.output = AudioFormat.PCM16
         self.turn_detection: dict[str, Any] | None = None
@@ -91,7 +91,7 @@ class Talk:
         self._playing: dict[str, _Playing] = {}
         self._index: dict[int, _Playing] = {}
         self._cut: set[str] = set()
-        self._answers: dict[str, Turn] = {}
+        self._answers: dict[str, SpokenTurn] = {}
         self._busy = 0
         self._moved_at = 0.0
         self._began_at = 0.0
@@ -168,7 +168,7 @@ class Talk:
     async def _type(self, text: str) -> None:
         content = [{"type": "input_text", "text": text}]
         item = {"type": "message", "role": "user", "content": content}
-        self.turns.append(Turn(user=text, stopped_at=time.monotonic()))
+        self.turns.append(SpokenTurn(user=text, stopped_at=time.monotonic()))
         self.say(f"You: {text}")
         self._answer, self._busy, since = None, self._busy + 1, time.monotonic()
         await self._send({"type": "conversation.item.create", "item": item})
@@ -279,9 +279,9 @@ class Talk:
                 self._words(event)
 
     async def _allow(self, asked: dict[str, Any]) -> None:
-        whose = f" of {asked['server_label']}" if asked["server_label"] else ""
+        role = f" of {asked['server_label']}" if asked["server_label"] else ""
         said = "allowed" if self.allow_tools else "refused; --allow-tools allows it"
-        call = inert(f"{asked['name']}{whose} may be called with {asked['arguments'] or 'nothing'}?")
+        call = inert(f"{asked['name']}{role} may be called with {asked['arguments'] or 'nothing'}?")
         self.say(f"[{call} {said}]")
         answer = {"approval_request_id": asked["approval_request_id"], "approve": self.allow_tools}
         item = {"type": "mcp_approval_response", **answer}
@@ -320,7 +320,7 @@ class Talk:
         kind, now = event["type"], time.monotonic()
         if kind == "input_audio_buffer.speech_started":
             self.turns.append(
-                Turn(item_id=event["item_id"], speech_at=self._sent_at(event["audio_start_ms"]))
+                SpokenTurn(item_id=event["item_id"], speech_at=self._sent_at(event["audio_start_ms"]))
             )
             self._busy += 1
         elif kind == "input_audio_buffer.speech_stopped":
@@ -357,11 +357,11 @@ class Talk:
     def _detection(self, name: str) -> float:
         return float((self.turn_detection or {}).get(name) or 0)
 
-    def _turn(self, item_id: str) -> Turn:
+    def _turn(self, item_id: str) -> SpokenTurn:
         for turn in self.turns:
             if turn.item_id == item_id:
                 return turn
-        turn = Turn(item_id=item_id)
+        turn = SpokenTurn(item_id=item_id)
         self.turns.append(turn)
         return turn
 

@@ -51,8 +51,8 @@ def _as_function(item: Item) -> list[Item]:
     call_id = item.item_id[-32:]
     call = replace(item, type="function_call", call_id=call_id, name=name_like(item.name))
     output_id = f"out_{item.item_id[-28:]}"
-    brought = Item(item_id=output_id, type="function_call_output", call_id=call_id, generated_text=said)
-    return [call, brought]
+    returned = Item(item_id=output_id, type="function_call_output", call_id=call_id, generated_text=said)
+    return [call, returned]
 
 
 def _rebuild(item: Item, pairs: set[str]) -> JsonObject | None:

@@ -27,6 +27,8 @@ class Plan:
     """Share of the frames that must come back, and of the pace of real time at which they must be sent."""
     full_share: float = 0.9
     """The load's own processes are full when they use this share of the core that they run on."""
+    busy_share: float = 0.7
+    """A relay that uses less than this of its core, and is too slow, is held up by something else."""
     smallest: int = 4
     """Sessions of the first load."""
     most: int = 1500
@@ -93,6 +95,8 @@ class Verdict(Enum):
     """The relay was too slow, or let sessions or frames fall."""
     LOAD_FULL = auto()
     """The load's own processes were full or held up: nothing is known of the relay."""
+    HELD_UP = auto()
+    """Too slow, but neither the relay nor the load was full: something else on the machine was in the way."""
     SILENT = auto()
     """Nothing came back."""
 
@@ -104,7 +108,10 @@ def judge(piece: Piece, plan: Plan) -> Verdict:
         return Verdict.CARRIED
     if late or piece.load_share >= plan.full_share:
         return Verdict.LOAD_FULL
-    return Verdict.OVER_LIMIT if piece.frames else Verdict.SILENT
+    if not piece.frames:
+        return Verdict.SILENT
+    busy = piece.relay_share >= plan.busy_share or piece.joined < piece.sessions
+    return Verdict.OVER_LIMIT if busy else Verdict.HELD_UP
 
 
 def keeps_up(piece: Piece, plan: Plan) -> bool:
@@ -119,7 +126,9 @@ def keeps_up(piece: Piece, plan: Plan) -> bool:
 
 
 def _is_whole(piece: Piece, plan: Plan) -> bool:
-    return piece.joined == piece.sessions and piece.returned_share > plan.least_share
+    # More than all: what an earlier load left behind came back as well.
+    returned = plan.least_share < piece.returned_share < 1 / plan.least_share
+    return piece.joined == piece.sessions and returned
 
 
 def _is_late(piece: Piece, plan: Plan) -> bool:
@@ -144,11 +153,11 @@ def describe(name: str, piece: Piece, plan: Plan) -> str:
             return f"{start}no frame came back."
         case Verdict.OVER_LIMIT if piece.joined < piece.sessions:
             return f"{start}only {piece.joined} could join or stay."
-        case _:
+        case verdict:
             returned = f"{100 * piece.returned_share:.0f} % of the frames came back"
-            return (
-                f"{start}p99 {piece.p99_ms:.2f} ms, {returned}, {100 * piece.relay_share:.0f} % of its core."
-            )
+            core = f"{100 * piece.relay_share:.0f} % of its core"
+            end = "; neither it nor the load is full." if verdict is Verdict.HELD_UP else "."
+            return f"{start}p99 {piece.p99_ms:.2f} ms, {returned}, {core}{end}"
 
 
 def first_loads(plan: Plan) -> Iterator[int]:
@@ -187,7 +196,7 @@ class Search:
             return min(self._grown() if self._carried else self._start, self._plan.most)
         if not self._carried:
             return self._failing // 2 or None
-        if self._reason is Verdict.LOAD_FULL:
+        if not self._is_found():
             return None
         size = self._grown()
         return size if size < self._failing else None
@@ -201,7 +210,11 @@ class Search:
 
     def limit(self) -> Limit:
         """Return what is known so far."""
-        return Limit(self._carried, self._reason in (Verdict.OVER_LIMIT, Verdict.SILENT))
+        return Limit(self._carried, self._is_found())
+
+    def _is_found(self) -> bool:
+        """Return whether the relay itself is why the last load that failed was not carried."""
+        return self._reason in (Verdict.OVER_LIMIT, Verdict.SILENT)
 
     def _grown(self) -> int:
         return int(self._carried * self._plan.growth + 1)
@@ -227,20 +240,19 @@ def compare(found: Findings, names: tuple[str, str], plan: Plan) -> dict[str, An
     ``names`` are those of the bare relay and of the product.
     """
     result: dict[str, Any] = {}
-    pairs = [pair for pair in found.pairs if all(_tells_of_relay(piece, plan) for piece in pair)]
+    pairs = [
+        pair for pair in found.pairs if all(keeps_up(piece, plan) and piece.relay_cpu_s > 0 for piece in pair)
+    ]
     if pairs:
         result |= {"sessions": found.sessions} | _steady(pairs, names)
     if found.mb_per_session is not None:
         result["mb_per_session"] = round(found.mb_per_session, 2)
     result |= _limits(found.limits, names)
     notes = list(found.notes)
-    if (left_out := len(found.pairs) - len(pairs)) > 0:
-        notes.append(f"{left_out} of {len(found.pairs)} pairs of pieces told nothing of the relays.")
+    if len(pairs) < len(found.pairs):
+        share = f"{len(found.pairs) - len(pairs)} of {len(found.pairs)} pairs of measurements"
+        notes.append(f"{share} are left out: a relay, or the load, did not keep up.")
     return result | ({"notes": notes} if notes else {})
-
-
-def _tells_of_relay(piece: Piece, plan: Plan) -> bool:
-    return bool(piece.frames) and piece.relay_cpu_s > 0 and judge(piece, plan) is not Verdict.LOAD_FULL
 
 
 def _steady(pairs: list[tuple[Piece, Piece]], names: tuple[str, str]) -> dict[str, Any]:

@@ -205,7 +205,7 @@ class Bench:
             piece = self._attempt(relay, size)
             verdict = judge(piece, self.plan)
             search.take(size, verdict)
-            if verdict is Verdict.LOAD_FULL:
+            if verdict in (Verdict.LOAD_FULL, Verdict.HELD_UP):
                 self.found.notes.append(describe(relay.name, piece, self.plan))
         self.load.ask(relay, "leave")
         relay.settle()

@@ -262,9 +262,9 @@ class ServerConnection:
             raise ProfileError("An operation of this id is under way.", code="duplicate_operation_id")
         total = sum(len(one.operations) for one in self._sessions.values())
         if len(session.operations) >= session.max_operations or total >= MAX_OPERATIONS:
-            told = f"{session.max_operations} in this session, {MAX_OPERATIONS} on this connection"
+            limits = f"{session.max_operations} in this session, {MAX_OPERATIONS} on this connection"
             raise ProfileError(
-                f"Too many operations at once: {told}.", code="adapter_operation_limit", kind="server_error"
+                f"Too many operations at once: {limits}.", code="adapter_operation_limit", kind="server_error"
             )
         if self.stopping:
             raise ProfileError("The server is stopping.", code="backend_overload", kind="server_error")

@@ -100,8 +100,10 @@ class EventsApp:
             raise ProfileError("The server is stopping.", code="backend_overload", kind="server_error")
         most = holder.concurrent_requests + MAX_WAITING
         if self._under_way[holder.token_id] >= most:
-            told = f"Too many operations at once: this token may have {most}, {MAX_WAITING} of them waiting."
-            raise ProfileError(told, code="adapter_operation_limit", kind="server_error")
+            sentence = (
+                f"Too many operations at once: this token may have {most}, {MAX_WAITING} of them waiting."
+            )
+            raise ProfileError(sentence, code="adapter_operation_limit", kind="server_error")
 
     async def _frames(self, request: Request, holder: TokenHolder) -> AsyncGenerator[bytes]:
         """Yield the events of one operation as they go out; closed early, it ends the work behind them."""

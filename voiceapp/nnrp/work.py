@@ -114,13 +114,13 @@ class Work:
         async with self._place():
             engine = await self._backing.engine(self._holder, self._request.body)
             if self._request.diagnostics:
-                told = {
+                usage = {
                     "operation": profile.OPERATION,
                     "request_id": self._request.request_id,
                     "model": self._request.body["model"],
                     "provider": engine.provider,
                 }
-                await self._tell(profile.diagnostics_event(told))
+                await self._tell(profile.diagnostics_event(usage))
             self._provider = engine.provider
             enough = False
             async with aclosing(engine.stream(_body(self._request.body))) as chunks:

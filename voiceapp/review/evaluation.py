@@ -38,8 +38,8 @@ def read_criteria(text: str) -> list[str]:
     """Return criteria, one a line; raise ``TextEngineError`` (``invalid_criteria``) where they cannot be."""
     criteria = [line.strip() for line in text.splitlines() if line.strip()]
     if not criteria or len(criteria) > MAX_CRITERIA or len(text) > MAX_CRITERIA_CHARS:
-        told = f"Give 1 to {MAX_CRITERIA} criteria, one a line, {MAX_CRITERIA_CHARS} characters at most."
-        raise TextEngineError(told, code="invalid_criteria")
+        sentence = f"Give 1 to {MAX_CRITERIA} criteria, one a line, {MAX_CRITERIA_CHARS} characters at most."
+        raise TextEngineError(sentence, code="invalid_criteria")
     return criteria
 
 
@@ -50,11 +50,11 @@ async def judge(said: Sequence[Remark], criteria: Sequence[str], completions: Co
     (``nothing_said``).
     """
     if completions.provider == "embedded":
-        told = (
+        sentence = (
             "The built-in brain cannot judge conversations: that takes a language model. "
             "Set AZURE_OPENAI_CHAT_DEPLOYMENT or VOICEAPP_TEXT_BASE_URL."
         )
-        raise TextEngineError(told, code="evaluator_unavailable")
+        raise TextEngineError(sentence, code="evaluator_unavailable")
     if not said:
         raise TextEngineError("Nothing was said in this session.", code="nothing_said")
     listed = "\n".join(f"{number}. {criterion}" for number, criterion in enumerate(criteria, 1))

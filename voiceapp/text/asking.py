@@ -67,8 +67,10 @@ async def ask_for(
         value, fault = await structured.read(text, schema)
         if value is not None:
             return text, value
-        told = f"That did not fit the schema ({fault}). Answer again, with nothing but JSON of the schema."
-        more = [{"role": "assistant", "content": text}, {"role": "user", "content": told}]
+        correction = (
+            f"That did not fit the schema ({fault}). Answer again, with nothing but JSON of the schema."
+        )
+        more = [{"role": "assistant", "content": text}, {"role": "user", "content": correction}]
         body = {**body, "messages": [*body["messages"], *more]}
     raise TextEngineError(
         f"No answer fitted the schema in {ATTEMPTS} attempts: {fault}", code="structured_output_failed"

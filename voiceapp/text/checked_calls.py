@@ -58,8 +58,8 @@ class _Calls:
                 self.by_index[index].pieces.append(piece)
                 self._chars += len(piece)
                 if self._chars > MAX_ARGUMENTS_CHARS:
-                    told = f"The model's calls are longer than {MAX_ARGUMENTS_CHARS} characters."
-                    raise TextEngineError(told, code="text_engine_error")
+                    sentence = f"The model's calls are longer than {MAX_ARGUMENTS_CHARS} characters."
+                    raise TextEngineError(sentence, code="text_engine_error")
             case Finished():
                 self.finished = delta
 
@@ -97,9 +97,9 @@ class CheckedCalls:
 
     async def _once_more(self, request: ReplyRequest, call: _Call, fault: str) -> tuple[_Call, Finished]:
         """Return the call that comes instead; what is said of the mistake is no part of the reply."""
-        told = f"Nothing was done, as the call is wrong: {fault}. Make it again, right."
+        sentence = f"Nothing was done, as the call is wrong: {fault}. Make it again, right."
         known = call.name in {tool.name for tool in request.tools}
-        made = (Called(call.call_id, call.name, call.arguments), Returned(call.call_id, told))
+        made = (Called(call.call_id, call.name, call.arguments), Returned(call.call_id, sentence))
         again = replace(
             request,
             history=(*request.history, *made),

@@ -53,9 +53,9 @@ async def _checked(check: Callable[..., _Result], *arguments: Any) -> _Result:
 
 async def check_schema(schema: JsonObject) -> None:
     """Raise ``TextEngineError`` (``invalid_request``) where a schema is none."""
-    told = await _checked(_schema_fault, schema)
-    if told:
-        raise TextEngineError(f"structured_schema is no JSON Schema: {told}", code="invalid_request")
+    wrong = await _checked(_schema_fault, schema)
+    if wrong:
+        raise TextEngineError(f"structured_schema is no JSON Schema: {wrong}", code="invalid_request")
 
 
 async def read(text: str, schema: JsonObject) -> tuple[JsonObject | None, str]:

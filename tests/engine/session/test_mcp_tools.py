@@ -24,7 +24,7 @@ LOOK, CHANGE = McpTool("look", annotations={"readOnlyHint": True}), McpTool("cha
 def client_with(*tools: McpTool, **more: Any) -> Client:
     client = Client()
     client.update(tools=[{"type": "mcp", "server_label": "s", "server_url": "https://h/", **more}])
-    client.take(client.session.mcp_brought(McpListed("mcpl_1", tools)))
+    client.take(client.session.mcp_answered(McpListed("mcpl_1", tools)))
     return client
 
 
@@ -41,7 +41,7 @@ def test_a_call_outlives_its_response(how: str) -> None:
     client = client_with(LOOK, require_approval="never")
     start(client)
     for fact in CALL:
-        client.take(client.session.reply_brought("resp_1", fact))
+        client.take(client.session.reply_progressed("resp_1", fact))
     if how == "cancel":
         client.send("response.cancel")
     else:
@@ -50,7 +50,7 @@ def test_a_call_outlives_its_response(how: str) -> None:
     assert client.of_kind("response.done")[0]["response"]["status"] == "cancelled"
     (call,) = [action for action in client.actions if isinstance(action, CallMcpTool)]
     kinds = [
-        event["type"] for event in client.take(client.session.mcp_brought(McpCalled(call.item_id, "Seen.")))
+        event["type"] for event in client.take(client.session.mcp_answered(McpCalled(call.item_id, "Seen.")))
     ]
     assert kinds == ["response.mcp_call.completed", "conversation.item.done", "response.output_item.done"]
     start(client)
@@ -62,7 +62,7 @@ def test_a_call_cut_off_in_its_arguments_never_runs() -> None:
     client = client_with(LOOK, require_approval="never")
     start(client)
     for fact in CALL[:2]:
-        client.take(client.session.reply_brought("resp_1", fact))
+        client.take(client.session.reply_progressed("resp_1", fact))
     client.send("response.cancel")
     assert client.of_kind("response.output_item.done")[0]["item"]["status"] == "incomplete"
     assert not [action for action in client.actions if isinstance(action, CallMcpTool)]
@@ -85,7 +85,7 @@ def test_what_is_to_be_approved(rule: Any, asked: bool) -> None:
     client = client_with(LOOK, CHANGE, require_approval=rule)
     start(client)
     for fact in CALL:
-        client.take(client.session.reply_brought("resp_1", fact))
+        client.take(client.session.reply_progressed("resp_1", fact))
     assert bool([action for action in client.actions if isinstance(action, CallMcpTool)]) is not asked
 
 
@@ -102,7 +102,7 @@ def test_two_tools_of_one_name_are_told_apart() -> None:
     servers = [{"type": "mcp", "server_label": label, "server_url": "https://h/"} for label in ("a", "b")]
     client.update(tools=[{"type": "function", "name": "look"}, *servers])
     for item_id in ("mcpl_1", "mcpl_2"):
-        client.take(client.session.mcp_brought(McpListed(item_id, (LOOK, McpTool("say it!")))))
+        client.take(client.session.mcp_answered(McpListed(item_id, (LOOK, McpTool("say it!")))))
     assert start(client) == ("look", "look_a", "say_it_", "look_b", "say_it__b")
 
 
@@ -154,10 +154,12 @@ class World:
                 client.update(tools=[{**server, "require_approval": rule}])
             case "listed":
                 client.take(
-                    client.session.mcp_brought(McpListed(listings[pick % len(listings)], (LOOK, CHANGE)))
+                    client.session.mcp_answered(McpListed(listings[pick % len(listings)], (LOOK, CHANGE)))
                 )
             case "not_listed":
-                client.take(client.session.mcp_brought(McpNotListed(listings[pick % len(listings)], "Gone.")))
+                client.take(
+                    client.session.mcp_answered(McpNotListed(listings[pick % len(listings)], "Gone."))
+                )
             case "create":
                 client.send("response.create")
             case "aside":
@@ -171,10 +173,10 @@ class World:
                 client.send("conversation.item.create", item={**item, "approve": name == "approve"})
                 self.approved |= {item["approval_request_id"]} if name == "approve" else set()
             case "called":
-                client.take(client.session.mcp_brought(McpCalled(running[pick % len(running)], "Done.")))
+                client.take(client.session.mcp_answered(McpCalled(running[pick % len(running)], "Done.")))
             case "broken":
                 error = {"type": "tool_execution_error", "message": "No."}
-                client.take(client.session.mcp_brought(McpCalled(running[pick % len(running)], None, error)))
+                client.take(client.session.mcp_answered(McpCalled(running[pick % len(running)], None, error)))
             case "cancel":
                 client.send("response.cancel")
             case "finish":
@@ -202,7 +204,7 @@ class World:
         for fact in facts:
             if open_now := [one for one in started if one not in done]:
                 reply = open_now[-1]
-                self.client.take(self.client.session.reply_brought(reply, fact))
+                self.client.take(self.client.session.reply_progressed(reply, fact))
 
     def check(self) -> None:
         for event in self.client.events:

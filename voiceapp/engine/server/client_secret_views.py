@@ -97,10 +97,10 @@ def _body(request: HttpRequest) -> JsonObject:
 
 
 def _refusal(error: ProtocolError) -> JsonResponse:
-    told = {
+    body = {
         "message": error.message,
         "type": "invalid_request_error",
         "code": error.code,
         "param": error.param,
     }
-    return JsonResponse({"error": told}, status=401 if error.code.endswith("api_key") else 400)
+    return JsonResponse({"error": body}, status=401 if error.code.endswith("api_key") else 400)

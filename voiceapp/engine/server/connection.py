@@ -305,7 +305,7 @@ class Connection:
         def take(fact: ReplyFact) -> None:
             if isinstance(fact, Spoken) and work.speaking is not None:
                 self._hearing.echo.spoken(fact.audio, work.speaking.audio_format, self._loop.time())
-            self._perform(self._session.reply_brought(response_id, fact))
+            self._perform(self._session.reply_progressed(response_id, fact))
 
         try:
             await deliver(work, self._faults.next_reply(), take, self._until_drained)
@@ -314,7 +314,7 @@ class Connection:
             self._replies.pop(response_id, None)
 
     async def _ask_mcp(self, action: ListMcpTools | CallMcpTool) -> None:
-        self._perform(self._session.mcp_brought(await self._mcp.perform(action)))
+        self._perform(self._session.mcp_answered(await self._mcp.perform(action)))
 
 
 def _too_long() -> DecodeError:

@@ -100,7 +100,7 @@ class Item:
         return text or self.heard_text or ""
 
 
-class Conversation:
+class ConversationItems:
     """Items in order."""
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ def history(items: Iterable[Item]) -> tuple[HistoryItem, ...]:
                 result.append(Returned(fields["call_id"], fields["output"]))
             case "mcp_call" if fields["status"] in ("completed", "failed"):
                 result.append(Called(item.id, fields["name"], fields["arguments"]))
-                result.append(Returned(item.id, _brought(fields)))
+                result.append(Returned(item.id, _tool_output(fields)))
             case "message":
                 text = item.plain_text()
                 if text or item.role == "user":
@@ -206,7 +206,7 @@ def history(items: Iterable[Item]) -> tuple[HistoryItem, ...]:
     return tuple(result)
 
 
-def _brought(fields: JsonObject) -> str:
+def _tool_output(fields: JsonObject) -> str:
     """Return what a call of an MCP server's tool brought, as the output of a function."""
     if fields["error"] is None:
         return str(fields["output"])

@@ -7,13 +7,12 @@ the model even if the user spoke meanwhile.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from voiceapp.engine.session import validation
-from voiceapp.engine.session.actions import Action
-from voiceapp.engine.session.items import Conversation, Item
+from voiceapp.engine.session.context import Context
+from voiceapp.engine.session.items import Item
 from voiceapp.engine.session.mcp_tools import Offer
 from voiceapp.protocol import events as ev
 from voiceapp.tools.mcp.messages import CallMcpTool
@@ -38,12 +37,8 @@ class McpCall:
 class McpCalls:
     """The calls that have not ended."""
 
-    def __init__(
-        self, conversation: Conversation, emit: Callable[..., None], act: Callable[[Action], None]
-    ) -> None:
-        self._conversation = conversation
-        self._emit = emit
-        self._act = act
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._calls: dict[str, McpCall] = {}
 
     def begin(self, call: McpCall) -> None:
@@ -58,13 +53,13 @@ class McpCalls:
     def _run(self, call: McpCall) -> None:
         fields = call.item.fields
         call.running = True
-        self._emit(ev.ResponseMcpCallInProgress, item_id=call.item.id, output_index=call.output_index)
+        self._context.emit(ev.ResponseMcpCallInProgress, item_id=call.item.id, output_index=call.output_index)
         try:
             arguments = json.loads(fields["arguments"] or "{}")
         except ValueError:
             arguments = None
         if isinstance(arguments, dict):
-            self._act(CallMcpTool(call.item.id, call.offer.server, call.offer.tool.name, arguments))
+            self._context.act(CallMcpTool(call.item.id, call.offer.server, call.offer.tool.name, arguments))
         else:
             self.called(call.item.id, None, _refusal("The arguments are no JSON object."))
 
@@ -108,14 +103,14 @@ class McpCalls:
         item = call.item
         item.fields.update(status="completed" if error is None else "failed", output=output, error=error)
         kind = ev.ResponseMcpCallCompleted if error is None else ev.ResponseMcpCallFailed
-        self._emit(kind, item_id=item.id, output_index=call.output_index)
+        self._context.emit(kind, item_id=item.id, output_index=call.output_index)
         if call.in_conversation:
-            self._emit(
+            self._context.emit(
                 ev.ConversationItemDone,
-                previous_item_id=self._conversation.previous_id(item.id),
+                previous_item_id=self._context.items.previous_id(item.id),
                 item=item.snapshot(),
             )
-        self._emit(
+        self._context.emit(
             ev.ResponseOutputItemDone,
             response_id=call.response_id,
             output_index=call.output_index,

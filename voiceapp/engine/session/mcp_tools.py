@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from voiceapp.assistants.mcp_servers import MAX_TOOLS, headers_with
-from voiceapp.engine.session.actions import Action
-from voiceapp.engine.session.items import Conversation, Item
+from voiceapp.engine.session.context import Context
+from voiceapp.engine.session.items import Item
 from voiceapp.errors import ProtocolError
 from voiceapp.protocol import events as ev
 from voiceapp.text.provider import Tool
@@ -40,17 +40,8 @@ class _Listing:
 class McpTools:
     """What the servers said that they have."""
 
-    def __init__(
-        self,
-        conversation: Conversation,
-        new_id: Callable[[str], str],
-        emit: Callable[..., None],
-        act: Callable[[Action], None],
-    ) -> None:
-        self._conversation = conversation
-        self._new_id = new_id
-        self._emit = emit
-        self._act = act
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._listings: dict[McpAddress, _Listing] = {}
 
     def want(self, tools: Iterable[JsonObject]) -> None:
@@ -60,13 +51,13 @@ class McpTools:
             known = self._listings.get(server)
             if known is not None and known.state != "failed":
                 continue
-            listing = _Listing(self._new_id("mcpl"))
-            self._emit(ev.McpListToolsInProgress, item_id=listing.item_id)
+            listing = _Listing(self._context.new_id("mcpl"))
+            self._context.emit(ev.McpListToolsInProgress, item_id=listing.item_id)
             if sum(one.state == "pending" for one in self._listings.values()) >= _MAX_LISTINGS:
-                self._emit(ev.McpListToolsFailed, item_id=listing.item_id)
+                self._context.emit(ev.McpListToolsFailed, item_id=listing.item_id)
                 continue
             self._listings[server] = listing
-            self._act(ListMcpTools(listing.item_id, server))
+            self._context.act(ListMcpTools(listing.item_id, server))
         answered = [server for server, listing in self._listings.items() if listing.state != "pending"]
         for server in answered[: max(0, len(self._listings) - _MAX_LISTINGS)]:
             del self._listings[server]
@@ -78,9 +69,9 @@ class McpTools:
             return
         server, listing = found
         known = tuple(tools)[:MAX_TOOLS]
-        told = self._tell(item_id, server, {"tools": [_shown(tool) for tool in known]})
-        listing.tools, listing.state = (known, "listed") if told else ((), "failed")
-        self._emit(ev.McpListToolsCompleted if told else ev.McpListToolsFailed, item_id=item_id)
+        complete = self._tell(item_id, server, {"tools": [_shown(tool) for tool in known]})
+        listing.tools, listing.state = (known, "listed") if complete else ((), "failed")
+        self._context.emit(ev.McpListToolsCompleted if complete else ev.McpListToolsFailed, item_id=item_id)
 
     def failed(self, item_id: str, message: str) -> None:
         """A server did not tell its tools."""
@@ -91,7 +82,7 @@ class McpTools:
         listing.state = "failed"
         # The event has no room for the reason; the item has.
         self._tell(item_id, server, {"tools": [], "error": message})
-        self._emit(ev.McpListToolsFailed, item_id=item_id)
+        self._context.emit(ev.McpListToolsFailed, item_id=item_id)
 
     def _find(self, item_id: str) -> tuple[McpAddress, _Listing] | None:
         return next((pair for pair in self._listings.items() if pair[1].item_id == item_id), None)
@@ -100,13 +91,13 @@ class McpTools:
         """Add the item; return whether the conversation had room for it."""
         item = Item({"id": item_id, "type": "mcp_list_tools", "server_label": server.label, **fields})
         try:
-            self._conversation.admit(item)
+            self._context.items.admit(item)
         except ProtocolError:
             return False
-        previous = self._conversation.last_id
-        self._conversation.insert(item, None)
-        self._emit(ev.ConversationItemAdded, previous_item_id=previous, item=item.snapshot())
-        self._emit(ev.ConversationItemDone, previous_item_id=previous, item=item.snapshot())
+        previous = self._context.items.last_id
+        self._context.items.insert(item, None)
+        self._context.emit(ev.ConversationItemAdded, previous_item_id=previous, item=item.snapshot())
+        self._context.emit(ev.ConversationItemDone, previous_item_id=previous, item=item.snapshot())
         return True
 
     # -- for responses ----------------------------------------------------------------------------------

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.session.actions import Speaking
-from voiceapp.engine.session.items import Conversation, Item, TimedWord
+from voiceapp.engine.session.context import Context
+from voiceapp.engine.session.items import Item, TimedWord
 from voiceapp.engine.session.mcp_calls import McpCall
 from voiceapp.engine.session.mcp_tools import Offer
 from voiceapp.protocol import events as ev
 from voiceapp.text.provider import CHARACTERS_PER_TOKEN, text_tokens
 from voiceapp.types import JsonObject
 
-Emit = Callable[..., None]
 """``emit(event_class, **fields)`` sends an event with an id of its own."""
 
 _MS_PER_INPUT_TOKEN: Final = 100
@@ -49,30 +49,25 @@ class ReplyShape:
     audio_format: AudioFormat
 
 
-class Reply:
+class Response:
     """A response in progress. Its methods take what the provider and the voice bring and emit the events."""
 
     def __init__(
         self,
+        context: Context,
         reply_id: str,
         shape: ReplyShape,
         wanted: JsonObject,
-        context: list[Item] | None,
-        conversation: Conversation,
-        conversation_id: str,
-        new_id: Callable[[str], str],
-        emit: Emit,
+        history: list[Item] | None,
     ) -> None:
         self.id = reply_id
         self.shape = shape
         self.wanted = wanted
-        self.context = context
+        self.history = history
         self.started = False
         self.offers: dict[str, Offer] = {}
-        self._conversation = conversation
-        self._conversation_id = conversation_id if shape.in_conversation else None
-        self._new_id = new_id
-        self._emit = emit
+        self._context = context
+        self._conversation_id = context.conversation_id if shape.in_conversation else None
         self._outputs: list[_Output] = []
         self._calls: dict[int, _Output] = {}
         self._message: _Output | None = None
@@ -84,7 +79,7 @@ class Reply:
 
     def created(self) -> None:
         """Tell that the response exists."""
-        self._emit(ev.ResponseCreated, response=self._snapshot("in_progress", None, None))
+        self._context.emit(ev.ResponseCreated, response=self._snapshot("in_progress", None, None))
 
     def count_input(self, instructions: str, items: Iterable[Item]) -> None:
         """Count what the response is made from."""
@@ -107,13 +102,13 @@ class Reply:
         if self._message is not None:
             return self._message
         output = self._add(
-            {"id": self._new_id("item"), "type": "message", "status": "in_progress", "role": "assistant",
-             "content": []}
+            {"id": self._context.new_id("item"), "type": "message", "status": "in_progress",
+             "role": "assistant", "content": []}
         )  # fmt: skip
         self._message = output
         spoken = self.shape.speaking is not None
         part = {"type": "audio", "transcript": ""} if spoken else {"type": "text", "text": ""}
-        self._emit(ev.ResponseContentPartAdded, **self._place(output), part=part)
+        self._context.emit(ev.ResponseContentPartAdded, **self._place(output), part=part)
         kept = {"type": "output_audio", "transcript": ""} if spoken else {"type": "output_text", "text": ""}
         output.item.fields["content"].append(kept)
         return output
@@ -128,7 +123,7 @@ class Reply:
         if delta:
             part["text"] += delta
             self._text_tokens = text_tokens(part["text"])
-            self._emit(ev.ResponseOutputTextDelta, **self._place(output), delta=delta)
+            self._context.emit(ev.ResponseOutputTextDelta, **self._place(output), delta=delta)
         return room is not None and self._room() == 0
 
     def speech(self, audio: bytes, words: Iterable[TimedWord]) -> bool:
@@ -150,25 +145,25 @@ class Reply:
         self._text_tokens += text_tokens(transcript)
         self._audio_ms += duration_ms
         if transcript:
-            self._emit(ev.ResponseOutputAudioTranscriptDelta, **self._place(output), delta=transcript)
+            self._context.emit(ev.ResponseOutputAudioTranscriptDelta, **self._place(output), delta=transcript)
         if audio:
-            self._conversation.keep_audio(item, audio, audio_format)
-            self._emit(ev.ResponseOutputAudioDelta, **self._place(output), delta=audio)
+            self._context.items.keep_audio(item, audio, audio_format)
+            self._context.emit(ev.ResponseOutputAudioDelta, **self._place(output), delta=audio)
         return False
 
     def call(self, index: int, name: str) -> None:
         """Begin a call of a function or of an MCP server's tool."""
         if (offer := self.offers.get(name)) is not None:
             self._calls[index] = self._add(
-                {"id": self._new_id("mcp"), "type": "mcp_call", "status": "in_progress",
+                {"id": self._context.new_id("mcp"), "type": "mcp_call", "status": "in_progress",
                  "server_label": offer.server.label, "name": offer.tool.name, "arguments": "",
                  "approval_request_id": None, "output": None, "error": None}
             )  # fmt: skip
             self._calls[index].offer = offer
             return
         self._calls[index] = self._add(
-            {"id": self._new_id("item"), "type": "function_call", "status": "in_progress",
-             "call_id": self._new_id("call"), "name": name, "arguments": ""}
+            {"id": self._context.new_id("item"), "type": "function_call", "status": "in_progress",
+             "call_id": self._context.new_id("call"), "name": name, "arguments": ""}
         )  # fmt: skip
 
     def arguments(self, index: int, delta: str) -> None:
@@ -179,9 +174,11 @@ class Reply:
         self._text_tokens += text_tokens(delta)
         place = {"response_id": self.id, "item_id": output.item.id, "output_index": output.index}
         if output.offer is not None:
-            self._emit(ev.ResponseMcpCallArgumentsDelta, **place, delta=delta)
+            self._context.emit(ev.ResponseMcpCallArgumentsDelta, **place, delta=delta)
             return
-        self._emit(ev.ResponseFunctionCallArgumentsDelta, **place, call_id=fields["call_id"], delta=delta)
+        self._context.emit(
+            ev.ResponseFunctionCallArgumentsDelta, **place, call_id=fields["call_id"], delta=delta
+        )
 
     def call_done(self, index: int) -> McpCall | None:
         """End a function call, or give away the call of an MCP server's tool, which begins only now."""
@@ -196,7 +193,7 @@ class Reply:
         return McpCall(output.item, output.offer, self.id, output.index, self.shape.in_conversation)
 
     def _mcp_arguments_done(self, output: _Output) -> None:
-        self._emit(
+        self._context.emit(
             ev.ResponseMcpCallArgumentsDone,
             response_id=self.id,
             item_id=output.item.id,
@@ -206,7 +203,7 @@ class Reply:
 
     def _ask_approval(self, output: _Output) -> None:
         call = output.item.fields
-        call["approval_request_id"] = self._new_id("mcpr")
+        call["approval_request_id"] = self._context.new_id("mcpr")
         request = self._add(
             {"id": call["approval_request_id"], "type": "mcp_approval_request",
              "server_label": call["server_label"], "name": call["name"], "arguments": call["arguments"]}
@@ -223,7 +220,7 @@ class Reply:
         """
         for output in self._outputs:
             self._close(output, "completed" if status == "completed" else "incomplete")
-        self._emit(ev.ResponseDone, response=self._snapshot(status, details, self._usage()))
+        self._context.emit(ev.ResponseDone, response=self._snapshot(status, details, self._usage()))
 
     def _close(self, output: _Output, status: str) -> None:
         if not output.open:
@@ -235,7 +232,7 @@ class Reply:
         if output.offer is not None:
             self._mcp_arguments_done(output)
         elif output.item.kind == "function_call":
-            self._emit(
+            self._context.emit(
                 ev.ResponseFunctionCallArgumentsDone,
                 response_id=self.id,
                 item_id=output.item.id,
@@ -250,12 +247,12 @@ class Reply:
 
     def _tell_done(self, output: _Output) -> None:
         if self.shape.in_conversation:
-            self._emit(
+            self._context.emit(
                 ev.ConversationItemDone,
-                previous_item_id=self._conversation.previous_id(output.item.id),
+                previous_item_id=self._context.items.previous_id(output.item.id),
                 item=output.item.snapshot(),
             )
-        self._emit(
+        self._context.emit(
             ev.ResponseOutputItemDone,
             response_id=self.id,
             output_index=output.index,
@@ -266,29 +263,31 @@ class Reply:
         place = self._place(output)
         part = output.item.fields["content"][0]
         if part["type"] == "output_audio":
-            self._emit(ev.ResponseOutputAudioDone, **place)
-            self._emit(ev.ResponseOutputAudioTranscriptDone, **place, transcript=part["transcript"])
+            self._context.emit(ev.ResponseOutputAudioDone, **place)
+            self._context.emit(ev.ResponseOutputAudioTranscriptDone, **place, transcript=part["transcript"])
             shown = {"type": "audio", "transcript": part["transcript"]}
         else:
-            self._emit(ev.ResponseOutputTextDone, **place, text=part["text"])
+            self._context.emit(ev.ResponseOutputTextDone, **place, text=part["text"])
             shown = {"type": "text", "text": part["text"]}
-        self._emit(ev.ResponseContentPartDone, **place, part=shown)
+        self._context.emit(ev.ResponseContentPartDone, **place, part=shown)
 
     # -- parts ------------------------------------------------------------------------------------------
 
     def _add(self, fields: JsonObject) -> _Output:
         output = _Output(Item(fields), len(self._outputs))
         self._outputs.append(output)
-        self._emit(
+        self._context.emit(
             ev.ResponseOutputItemAdded,
             response_id=self.id,
             output_index=output.index,
             item=output.item.snapshot(),
         )
         if self.shape.in_conversation:
-            previous = self._conversation.last_id
-            self._conversation.insert(output.item, None)
-            self._emit(ev.ConversationItemAdded, previous_item_id=previous, item=output.item.snapshot())
+            previous = self._context.items.last_id
+            self._context.items.insert(output.item, None)
+            self._context.emit(
+                ev.ConversationItemAdded, previous_item_id=previous, item=output.item.snapshot()
+            )
         return output
 
     def _place(self, output: _Output) -> JsonObject:

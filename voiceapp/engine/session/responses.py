@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.session import validation
 from voiceapp.engine.session.actions import (
-    Action,
     AwaitIdle,
     CancelReply,
     EndIdle,
@@ -20,11 +19,12 @@ from voiceapp.engine.session.actions import (
     StartReply,
     TranscribeAudio,
 )
-from voiceapp.engine.session.config import RESPONSE, SessionConfig
-from voiceapp.engine.session.items import Conversation, Item, history, read_item, within
+from voiceapp.engine.session.config import RESPONSE
+from voiceapp.engine.session.context import Context
+from voiceapp.engine.session.items import Item, history, read_item, within
 from voiceapp.engine.session.mcp_calls import McpCalls
 from voiceapp.engine.session.mcp_tools import McpTools, chosen
-from voiceapp.engine.session.response import Emit, Reply, ReplyShape
+from voiceapp.engine.session.response import ReplyShape, Response
 from voiceapp.text.provider import (
     CallArguments,
     CallFinished,
@@ -46,25 +46,12 @@ _CONTEXT_TOKENS: Final = 28_224
 class Responder:
     """At most one response writes to the conversation; others may run beside it, out of band."""
 
-    def __init__(
-        self,
-        config: SessionConfig,
-        conversation: Conversation,
-        conversation_id: str,
-        new_id: Callable[[str], str],
-        emit: Emit,
-        act: Callable[[Action], None],
-    ) -> None:
-        self._config = config
-        self._conversation = conversation
-        self._conversation_id = conversation_id
-        self._new_id = new_id
-        self._emit = emit
-        self._act = act
-        self._mcp_tools = McpTools(conversation, new_id, emit, act)
-        self._mcp_calls = McpCalls(conversation, emit, act)
-        self._replies: dict[str, Reply] = {}
-        self._main: Reply | None = None
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._mcp_tools = McpTools(context)
+        self._mcp_calls = McpCalls(context)
+        self._replies: dict[str, Response] = {}
+        self._main: Response | None = None
         self._due = False
 
     @property
@@ -80,7 +67,7 @@ class Responder:
     def private_items(self) -> Iterator[Item]:
         """Yield the items that were given to single responses."""
         for reply in self._replies.values():
-            yield from reply.context or ()
+            yield from reply.history or ()
 
     # -- beginning --------------------------------------------------------------------------------------
 
@@ -104,7 +91,7 @@ class Responder:
 
     def _check(self, wanted: JsonObject, shape: ReplyShape) -> None:
         """Refuse what contradicts the session's tools or the voice that was heard already."""
-        choice, tools = wanted.get("tool_choice"), wanted.get("tools", self._config["tools"])
+        choice, tools = wanted.get("tool_choice"), wanted.get("tools", self._context.config["tools"])
         # What a server has is not known before it has answered, so only the server itself is looked for.
         key = "server_label" if isinstance(choice, dict) and choice["type"] == "mcp" else "name"
         if isinstance(choice, dict) and choice[key] not in [tool.get(key) for tool in tools]:
@@ -113,8 +100,8 @@ class Responder:
                 f"Tool choice '{choice[key]}' not found in 'tools' parameter.",
                 "response.tool_choice",
             )
-        other_voice = shape.voice != self._config["audio"]["output"]["voice"]
-        if other_voice and shape.in_conversation and self._conversation.has_spoken():
+        other_voice = shape.voice != self._context.config["audio"]["output"]["voice"]
+        if other_voice and shape.in_conversation and self._context.items.has_spoken():
             raise validation.refuse(
                 "cannot_update_voice",
                 "Cannot update a conversation's voice if assistant audio is present.",
@@ -131,26 +118,18 @@ class Responder:
     def preview(self, transcript: str) -> tuple[ReplyRequest, Speaking | None]:
         """Return what would be asked if the user had just said ``transcript``."""
         shape = self._shape({})
-        said = (*history(self._conversation), Said("user", transcript))
+        said = (*history(self._context.items), Said("user", transcript))
         return self._request({}, shape, said), shape.speaking
 
     def _start(self, shape: ReplyShape, wanted: JsonObject) -> None:
         given = wanted.get("input")
-        reply = Reply(
-            self._new_id("resp"),
-            shape,
-            wanted,
-            None if given is None else self._read_input(given),
-            self._conversation,
-            self._conversation_id,
-            self._new_id,
-            self._emit,
-        )
+        history = None if given is None else self._read_input(given)
+        reply = Response(self._context, self._context.new_id("resp"), shape, wanted, history)
         self._replies[reply.id] = reply
         if shape.in_conversation:
             self._main = reply
             self._due = False
-            self._act(EndIdle())
+            self._context.act(EndIdle())
         reply.created()
         self._mcp_tools.want(wanted.get("tools", ()))
         self.start_waiting()
@@ -158,7 +137,7 @@ class Responder:
     def start_waiting(self) -> None:
         """Start the responses whose context is all in words by now, and whose own tools are known."""
         for reply in self._replies.values():
-            items = list(self._conversation) if reply.context is None else reply.context
+            items = list(self._context.items) if reply.history is None else reply.history
             if reply.started or any(_wordless(item) for item in items):
                 continue
             if self._mcp_tools.pending(reply.wanted.get("tools", ())):
@@ -167,10 +146,10 @@ class Responder:
             reply.offers = self._mcp_tools.offers(self._tools(reply.wanted))
             request = self._request(reply.wanted, reply.shape, history(items))
             reply.count_input(request.instructions, items)
-            self._act(StartReply(reply.id, request, reply.shape.speaking))
+            self._context.act(StartReply(reply.id, request, reply.shape.speaking))
 
     def _shape(self, wanted: JsonObject) -> ReplyShape:
-        config = self._config
+        config = self._context.config
         modalities = tuple(wanted.get("output_modalities") or config["output_modalities"])
         output = {**config["audio"]["output"], **wanted.get("audio", {}).get("output", {})}
         limit = wanted.get("max_output_tokens", config["max_output_tokens"])
@@ -188,7 +167,7 @@ class Responder:
         )
 
     def _request(self, wanted: JsonObject, shape: ReplyShape, said: tuple[HistoryItem, ...]) -> ReplyRequest:
-        config = self._config
+        config = self._context.config
         functions = [
             Tool(tool["name"], tool.get("description") or "", tool.get("parameters") or {})
             for tool in self._tools(wanted)
@@ -209,7 +188,7 @@ class Responder:
         )
 
     def _tools(self, wanted: JsonObject) -> list[JsonObject]:
-        tools: list[JsonObject] = wanted.get("tools", self._config["tools"])
+        tools: list[JsonObject] = wanted.get("tools", self._context.config["tools"])
         return tools
 
     # -- items ------------------------------------------------------------------------------------------
@@ -225,7 +204,7 @@ class Responder:
                 fresh.append(self.read_item(entry, path))
                 items.append(fresh[-1])
                 continue
-            found = self._conversation.find(str(entry.get("id")))
+            found = self._context.items.find(str(entry.get("id")))
             if found is None:
                 raise validation.refuse(
                     "invalid_value", f"Item with id '{entry.get('id')}' does not exist.", f"{path}.id"
@@ -240,14 +219,14 @@ class Responder:
         return read_item(
             value,
             path,
-            new_id=self._new_id("item"),
-            call_id=self._new_id("call"),
-            audio_format=self._config.input_format,
+            new_id=self._context.new_id("item"),
+            call_id=self._context.new_id("call"),
+            audio_format=self._context.config.input_format,
         )
 
     def check_answer(self, item: Item) -> None:
         """Raise ``ProtocolError`` where an item answers a call or a request that there is not."""
-        if item.kind == "function_call_output" and not self._conversation.knows_call(item.fields["call_id"]):
+        if item.kind == "function_call_output" and not self._context.items.knows_call(item.fields["call_id"]):
             raise validation.refuse(
                 "invalid_tool_call_id",
                 f"Tool call ID '{item.fields['call_id']}' not found in conversation.",
@@ -266,7 +245,7 @@ class Responder:
         if item.role != "user" or item.plain_text():
             return
         if item.audio:
-            self._act(TranscribeAudio(item.id, item.audio, item.audio_format))
+            self._context.act(TranscribeAudio(item.id, item.audio, item.audio_format))
         else:
             item.heard_text = ""
 
@@ -286,20 +265,20 @@ class Responder:
         if self._main is not None:
             self._stop(self._main, "cancelled", {"type": "cancelled", "reason": "turn_detected"})
 
-    def _stop(self, reply: Reply, status: str, details: JsonObject) -> None:
-        self._act(CancelReply(reply.id))
+    def _stop(self, reply: Response, status: str, details: JsonObject) -> None:
+        self._context.act(CancelReply(reply.id))
         self._end(reply, status, details)
 
-    def _end(self, reply: Reply, status: str, details: JsonObject | None = None) -> None:
+    def _end(self, reply: Response, status: str, details: JsonObject | None = None) -> None:
         del self._replies[reply.id]
         reply.finish(status, details)
         if reply is self._main:
             self._main = None
-            turns = self._config.turns
+            turns = self._context.config.turns
             if self._due:
                 self._start(self._shape({}), {})
             elif turns is not None and turns.idle_timeout_ms is not None and status == "completed":
-                self._act(AwaitIdle(turns.idle_timeout_ms))
+                self._context.act(AwaitIdle(turns.idle_timeout_ms))
 
     # -- what the provider and the voice bring ----------------------------------------------------------
 
@@ -337,12 +316,12 @@ class Responder:
 
     def list_tools(self) -> None:
         """Ask the session's MCP servers for their tools, unless they were asked before."""
-        if self._config.converses:
-            self._mcp_tools.want(self._config["tools"])
+        if self._context.config.converses:
+            self._mcp_tools.want(self._context.config["tools"])
 
     def take_mcp(self, fact: McpFact) -> None:
         """Take what an MCP server brought, which is of no use where the session only listens by now."""
-        if not self._config.converses:
+        if not self._context.config.converses:
             return
         match fact:
             case McpListed(item_id=item_id, tools=tools):

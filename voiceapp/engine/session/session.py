@@ -24,8 +24,9 @@ from voiceapp.engine.session.actions import (
 )
 from voiceapp.engine.session.buffer import MAX_BYTES, InputBuffer
 from voiceapp.engine.session.config import NOT_IN_A_CONVERSATION, Kind, SessionConfig
+from voiceapp.engine.session.context import Context
 from voiceapp.engine.session.event_types import CLIENT_TYPES, TRANSCRIPTION_TYPES
-from voiceapp.engine.session.items import Conversation, Item, whole_samples
+from voiceapp.engine.session.items import ConversationItems, Item, whole_samples
 from voiceapp.engine.session.responses import Responder
 from voiceapp.engine.session.transcripts import Segment, Transcripts
 from voiceapp.errors import ProtocolError
@@ -66,21 +67,22 @@ class EngineSession:
         self._kind_is_fixed = kind_is_fixed
         self._has_mcp = has_mcp
         self._conversation_id = conversation_id
-        self._conversation = Conversation()
+        self._items = ConversationItems()
         self._new_id = new_id
         self._buffer = InputBuffer(self._config.input_format)
         self._turn_item_id: str | None = None
         self._turn_start_ms = 0
         self._out: list[Action] = []
-        self._responder = Responder(
-            self._config,
-            self._conversation,
-            conversation_id,
-            new_id,
-            self._emit,
-            lambda action: self._out.append(action),
+        context = Context(
+            config=self._config,
+            items=self._items,
+            conversation_id=conversation_id,
+            new_id=new_id,
+            emit=self._emit,
+            act=lambda action: self._out.append(action),
         )
-        self._transcripts = Transcripts(self._config, self._conversation, self._responder, new_id, self._emit)
+        self._responder = Responder(context)
+        self._transcripts = Transcripts(context, self._responder)
 
     # -- life -------------------------------------------------------------------------------------------
 
@@ -144,7 +146,7 @@ class EngineSession:
             case ev.ConversationItemTruncate():
                 self._truncate(event)
             case ev.ConversationItemDelete():
-                self._conversation.remove(self._known_item(event.item_id, "delete", "deleting"))
+                self._items.remove(self._known_item(event.item_id, "delete", "deleting"))
                 self._emit(ev.ConversationItemDeleted, item_id=event.item_id)
             case ev.ResponseCreate():
                 self._responder.create(event.response if isinstance(event.response, dict) else {})
@@ -157,10 +159,10 @@ class EngineSession:
 
     def _update(self, change: JsonObject) -> None:
         before = (self._config.input_format, self._config.turns)
-        untouched = self._conversation.last_id is None and self._responder.idle
+        untouched = self._items.last_id is None and self._responder.idle
         self._config.update(
             change,
-            audio_was_spoken=self._conversation.has_spoken(),
+            audio_was_spoken=self._items.has_spoken(),
             may_change_kind=untouched and not self._kind_is_fixed,
         )
         after = (self._config.input_format, self._config.turns)
@@ -199,14 +201,14 @@ class EngineSession:
         self._emit(ev.InputAudioBufferCleared)
 
     def _add_user_audio(self, item_id: str, audio: bytes, start_ms: float, end_ms: float) -> None:
-        previous = self._conversation.last_id
+        previous = self._items.last_id
         self._emit(ev.InputAudioBufferCommitted, previous_item_id=previous, item_id=item_id)
         item = Item(
             {"id": item_id, "type": "message", "status": "completed", "role": "user",
              "content": [{"type": "input_audio", "transcript": None}]}
         )  # fmt: skip
-        self._conversation.insert(item, None)
-        self._conversation.keep_audio(item, audio, self._config.input_format)
+        self._items.insert(item, None)
+        self._items.keep_audio(item, audio, self._config.input_format)
         self._tell_of_item(item, previous)
         self._out.append(Transcribe(item_id, round(start_ms), round(end_ms)))
 
@@ -312,7 +314,7 @@ class EngineSession:
 
     def _create_item(self, event: ev.ConversationItemCreate) -> None:
         item = self._responder.read_item(event.item, "item")
-        if self._conversation.find(item.id) is not None:
+        if self._items.find(item.id) is not None:
             raise validation.refuse(
                 "item_create_duplicate_item_id",
                 f"Error adding item: an item with id '{item.id}' already exists.",
@@ -320,9 +322,9 @@ class EngineSession:
             )
         self._responder.check_answer(item)
         wanted = event.previous_item_id if isinstance(event.previous_item_id, str) else None
-        self._conversation.admit(item)
-        self._conversation.insert(item, wanted)
-        self._tell_of_item(item, self._conversation.previous_id(item.id))
+        self._items.admit(item)
+        self._items.insert(item, wanted)
+        self._tell_of_item(item, self._items.previous_id(item.id))
         self._responder.transcribe_given(item)
         self._responder.take_answer(item)
 
@@ -331,7 +333,7 @@ class EngineSession:
         self._emit(ev.ConversationItemDone, previous_item_id=previous, item=item.snapshot())
 
     def _known_item(self, item_id: str, verb: str, doing: str) -> Item:
-        item = self._conversation.find(item_id)
+        item = self._items.find(item_id)
         if item is None:
             raise validation.refuse(
                 f"item_{verb}_invalid_item_id",
@@ -363,12 +365,12 @@ class EngineSession:
 
     # -- replies ----------------------------------------------------------------------------------------
 
-    def reply_brought(self, response_id: str, fact: ReplyFact) -> list[Action]:
+    def reply_progressed(self, response_id: str, fact: ReplyFact) -> list[Action]:
         """The provider or the voice brought something; it is dropped where the response has ended."""
         self._responder.take(response_id, fact)
         return self._take()
 
-    def mcp_brought(self, fact: McpFact) -> list[Action]:
+    def mcp_answered(self, fact: McpFact) -> list[Action]:
         """An MCP server answered, or did not."""
         self._responder.take_mcp(fact)
         return self._take()

@@ -5,13 +5,13 @@ Pure. Items wait here for their words, whether or not the client wants to see th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from voiceapp.engine.session.config import SessionConfig
-from voiceapp.engine.session.items import Conversation, Item
-from voiceapp.engine.session.response import Emit, audio_tokens
+from voiceapp.engine.session.context import Context
+from voiceapp.engine.session.items import Item
+from voiceapp.engine.session.response import audio_tokens
 from voiceapp.engine.session.responses import Responder
 from voiceapp.protocol import events as ev
 from voiceapp.text.provider import text_tokens
@@ -32,36 +32,26 @@ class Segment:
 class Transcripts:
     """The transcripts of one session."""
 
-    def __init__(
-        self,
-        config: SessionConfig,
-        conversation: Conversation,
-        responder: Responder,
-        new_id: Callable[[str], str],
-        emit: Emit,
-    ) -> None:
-        self._config = config
-        self._conversation = conversation
+    def __init__(self, context: Context, responder: Responder) -> None:
+        self._context = context
         self._responder = responder
-        self._new_id = new_id
-        self._emit = emit
 
     def delta(self, item_id: str, delta: str, *, in_the_making: bool) -> None:
         """More words are known; the item may still be in the making."""
-        if self._config.transcribes and (in_the_making or self._conversation.find(item_id)):
-            self._emit(
+        if self._context.config.transcribes and (in_the_making or self._context.items.find(item_id)):
+            self._context.emit(
                 ev.ConversationItemInputAudioTranscriptionDelta, item_id=item_id, content_index=0, delta=delta
             )
 
     def final(self, item_id: str, transcript: str, segments: Sequence[Segment]) -> None:
         """All words are known."""
         item = self._hear(item_id, transcript)
-        if item is not None and self._config.transcribes:
+        if item is not None and self._context.config.transcribes:
             item.fields["content"][0]["transcript"] = transcript
             # Clients of conversations may know nothing of segments; those of transcription sessions do.
-            if not self._config.converses:
+            if not self._context.config.converses:
                 self._tell_segments(item_id, segments)
-            self._emit(
+            self._context.emit(
                 ev.ConversationItemInputAudioTranscriptionCompleted,
                 item_id=item_id,
                 content_index=0,
@@ -72,8 +62,8 @@ class Transcripts:
 
     def failed(self, item_id: str, code: str, message: str) -> None:
         """The words cannot be found; a reply goes on without them."""
-        if self._hear(item_id, "") and self._config.transcribes:
-            self._emit(
+        if self._hear(item_id, "") and self._context.config.transcribes:
+            self._context.emit(
                 ev.ConversationItemInputAudioTranscriptionFailed,
                 item_id=item_id,
                 content_index=0,
@@ -83,11 +73,11 @@ class Transcripts:
 
     def _tell_segments(self, item_id: str, segments: Sequence[Segment]) -> None:
         for segment in segments:
-            self._emit(
+            self._context.emit(
                 ev.ConversationItemInputAudioTranscriptionSegment,
                 item_id=item_id,
                 content_index=0,
-                id=self._new_id("seg"),
+                id=self._context.new_id("seg"),
                 text=segment.text,
                 speaker=_SPEAKER,
                 start=segment.start_ms / 1000,
@@ -96,11 +86,11 @@ class Transcripts:
 
     def _hear(self, item_id: str, transcript: str) -> Item | None:
         # Items given only to one response are not in the conversation, yet wait for their words as well.
-        waiting = [*self._conversation, *self._responder.private_items()]
+        waiting = [*self._context.items, *self._responder.private_items()]
         found = [item for item in waiting if item.id == item_id and item.heard_text is None]
         for item in found:
             item.heard_text = transcript
-        return self._conversation.find(item_id) if found else None
+        return self._context.items.find(item_id) if found else None
 
 
 def _usage(audio_ms: float, transcript: str) -> dict[str, Any]:

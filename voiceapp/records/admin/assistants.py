@@ -42,8 +42,8 @@ class _AssistantForm(_ModelForm):
         chosen: QuerySet[HttpToolSet] = self.cleaned_data["http_tools"]
         count = sum(tools.count() for tools in chosen)
         if len(chosen) > MAX_SETS or count > MAX_HTTP_TOOLS:
-            told = f"An assistant may have {MAX_SETS} of these, with {MAX_HTTP_TOOLS} operations in all"
-            raise forms.ValidationError(f"{told}: these have {count}.")
+            sentence = f"An assistant may have {MAX_SETS} of these, with {MAX_HTTP_TOOLS} operations in all"
+            raise forms.ValidationError(f"{sentence}: these have {count}.")
         return chosen
 
 

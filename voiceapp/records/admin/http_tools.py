@@ -83,8 +83,8 @@ class HttpToolSetForm(_Form):
             return
         if instance.secret and not given and self._signed_in_at != _origin(instance.address):
             # Whoever may change the address shall not have the old secret sent to it.
-            told = "Give the secret again: it would be sent to another address than so far."
-            self.add_error("new_secret", told)
+            sentence = "Give the secret again: it would be sent to another address than so far."
+            self.add_error("new_secret", sentence)
             return
         field, wrong = instance.secret_fault()
         if wrong:

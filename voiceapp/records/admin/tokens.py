@@ -46,5 +46,7 @@ class ApiTokenAdmin(_TokenAdmin):
             return
         text, obj.digest, obj.hint = new_text()
         obj.save()
-        told = f"The token is {text} – copy it now: only a digest of it is kept, and it is not shown again."
-        messages.warning(request, told)
+        sentence = (
+            f"The token is {text} – copy it now: only a digest of it is kept, and it is not shown again."
+        )
+        messages.warning(request, sentence)

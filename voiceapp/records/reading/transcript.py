@@ -53,7 +53,7 @@ def _is_operators(item: Item) -> bool:
 
 def _line(item: Item, over: bool) -> TranscriptLine:
     text = item.generated_text or _text_of(item.type, item.raw)
-    text = inert(_told(text) if item.type == "function_call_output" else text)
+    text = inert(_output_in_words(text) if item.type == "function_call_output" else text)
     heard = None if item.heard_text is None else inert(item.heard_text)
     # A transcript that is still due when the session is over never comes.
     failed = item.transcript_status == "failed" or (over and item.transcript_status == "pending")
@@ -95,7 +95,7 @@ def _text_of(kind: str, raw: Any) -> str:
     return _plain(raw.get("output", "")) if kind == "function_call_output" else ""
 
 
-def _told(output: str) -> str:
+def _output_in_words(output: str) -> str:
     """Return a function's output; of the failures that models are told as JSON, the sentence."""
     # Whatever a program brought may be here, of any depth and kind.
     with suppress(ValueError, RecursionError, TypeError, KeyError):

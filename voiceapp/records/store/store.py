@@ -109,9 +109,9 @@ async def open_session(
     ``assistant_unknown``, ``voice_unknown`` or ``session_not_found``, or ``StoreUnavailable``.
     """
     session_id, started_at = uuid4(), timezone.now()
-    wish = _Wish(user_id, assistant_slug, upstream, voice, continues)
+    opening = _Opening(user_id, assistant_slug, upstream, voice, continues)
     try:
-        return await writer().call(lambda: _open(session_id, started_at, wish))
+        return await writer().call(lambda: _open(session_id, started_at, opening))
     except (asyncio.CancelledError, StoreUnavailable):
         # It may yet be opened, and then nobody knows of it.
         never_begun(session_id)
@@ -128,11 +128,11 @@ async def check_opening(
     user_id: int, *, assistant_slug: str | None, voice: str | None, continues: UUID | None
 ) -> None:
     """Raise what ``open_session`` would, and open nothing."""
-    wish = _Wish(user_id, assistant_slug, "", voice, continues)
-    await writer().call(lambda: _chosen(wish))
+    opening = _Opening(user_id, assistant_slug, "", voice, continues)
+    await writer().call(lambda: _chosen(opening))
 
 
-class _Wish(NamedTuple):
+class _Opening(NamedTuple):
     user_id: int
     slug: str | None
     upstream: str
@@ -140,14 +140,14 @@ class _Wish(NamedTuple):
     continues: UUID | None
 
 
-def _open(session_id: UUID, started_at: datetime, wish: _Wish) -> OpenedSession:
-    before, assistant, config = _chosen(wish)
+def _open(session_id: UUID, started_at: datetime, opening: _Opening) -> OpenedSession:
+    before, assistant, config = _chosen(opening)
     session = Session.objects.create(
         id=session_id,
-        user_id=wish.user_id,
+        user_id=opening.user_id,
         assistant=assistant,
         configuration=msgspec.to_builtins(config.without_secrets()),
-        upstream=wish.upstream if config.thinking is Thinking.AS_SET else UpstreamKind.EMBEDDED.value,
+        upstream=opening.upstream if config.thinking is Thinking.AS_SET else UpstreamKind.EMBEDDED.value,
         process=of_this_process(_config().data_dir).name(),
         started_at=started_at,
         continued_from=before,
@@ -156,10 +156,10 @@ def _open(session_id: UUID, started_at: datetime, wish: _Wish) -> OpenedSession:
     return OpenedSession(session_id=session.id, assistant=config, earlier=earlier)
 
 
-def _chosen(wish: _Wish) -> tuple[Session | None, Assistant, AssistantConfig]:
-    before = None if wish.continues is None else history.own_session(wish.continues, wish.user_id)
-    assistant = _assistant(wish.slug, before)
-    return before, assistant, _with_voice(assistant.config(), wish.voice)
+def _chosen(opening: _Opening) -> tuple[Session | None, Assistant, AssistantConfig]:
+    before = None if opening.continues is None else history.own_session(opening.continues, opening.user_id)
+    assistant = _assistant(opening.slug, before)
+    return before, assistant, _with_voice(assistant.config(), opening.voice)
 
 
 def _assistant(slug: str | None, before: Session | None) -> Assistant:
@@ -212,11 +212,11 @@ async def close_session(
     await writer().call(lambda: _close(session_id, item_count, values, mine))
 
 
-def _close(session_id: UUID, item_count: int | None, values: dict[str, Any], whose: Q = _ANYBODYS) -> int:
+def _close(session_id: UUID, item_count: int | None, values: dict[str, Any], owner: Q = _ANYBODYS) -> int:
     """Close a session, if it is open and ``whose`` holds; return how many that are."""
     with transaction.atomic():
         count = Item.objects.filter(session_id=session_id).count() if item_count is None else item_count
-        return Session.objects.filter(whose, id=session_id, ended_at=None).update(item_count=count, **values)
+        return Session.objects.filter(owner, id=session_id, ended_at=None).update(item_count=count, **values)
 
 
 def _relative(recording: Path | None) -> str:
@@ -257,8 +257,8 @@ def repair_unfinished() -> int:
         last_ms = session.items.aggregate(last=Max("ended_ms"))["last"] or 0
         duration_ms = max(last_ms, journals_ms(folder, session.id))
         # Its page may have come back meanwhile, to a process that runs.
-        whose = Q(process=session.process)
-        closed += _close(session.id, None, _ending(session.started_at, "server_stopped", duration_ms), whose)
+        owner = Q(process=session.process)
+        closed += _close(session.id, None, _ending(session.started_at, "server_stopped", duration_ms), owner)
     archives = repair_recordings(folder, _live)
     for session_id, path in archives.items():
         Session.objects.filter(id=session_id, recording="").update(recording=_relative(path))

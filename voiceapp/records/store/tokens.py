@@ -60,14 +60,14 @@ class TokenHolder:
             self.recent.popleft()
         if len(self.recent) >= self.requests_per_minute:
             wait_s = self.recent[0] + _MINUTE_S - now
-            told = f"This token may make {self.requests_per_minute} requests a minute."
-            raise QuotaExceeded(told, "quota_requests", wait_s)
+            sentence = f"This token may make {self.requests_per_minute} requests a minute."
+            raise QuotaExceeded(sentence, "quota_requests", wait_s)
         if self.running >= self.concurrent_requests:
-            told = f"This token may make {self.concurrent_requests} requests at once."
-            raise QuotaExceeded(told, "quota_concurrent", 1.0)
+            sentence = f"This token may make {self.concurrent_requests} requests at once."
+            raise QuotaExceeded(sentence, "quota_concurrent", 1.0)
         if self.tokens_per_day and self.used_today >= self.tokens_per_day:
-            told = f"This token may use {self.tokens_per_day} tokens a day."
-            raise QuotaExceeded(told, "quota_tokens", _until_tomorrow_s())
+            sentence = f"This token may use {self.tokens_per_day} tokens a day."
+            raise QuotaExceeded(sentence, "quota_tokens", _until_tomorrow_s())
         self.recent.append(now)
         self.running += 1
         try:

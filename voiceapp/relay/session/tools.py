@@ -72,7 +72,7 @@ class Progress:
 class ToolRuns:
     """The tools of one session: the registry's that its assistant names, its HTTP tools, its MCP servers'.
 
-    ``doors`` gives what the session lets a call do, by the call's id.
+    ``capabilities_of`` gives what the session lets a call do, by the call's id.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class ToolRuns:
         assistant: AssistantConfig,
         config: VoiceConfig,
         show: Callable[[SendBrowser], None],
-        doors: Callable[[str], Capabilities] | None = None,
+        capabilities_of: Callable[[str], Capabilities] | None = None,
     ) -> None:
-        self._doors = doors
+        self._capabilities_of = capabilities_of
         self._registry = registry
         self._session_id = session_id
         self._user_id = user_id
@@ -126,8 +126,8 @@ class ToolRuns:
     async def run(self, call: CallTool) -> tuple[str, str]:
         """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised."""
         progress = Progress(call.call_id, self._show)
-        doors = self._doors(call.call_id) if self._doors else None
-        context = ToolContext(self._session_id, self._user_id, call.call_id, progress.tell, doors)
+        capabilities = self._capabilities_of(call.call_id) if self._capabilities_of else None
+        context = ToolContext(self._session_id, self._user_id, call.call_id, progress.tell, capabilities)
         try:
             if self._host.has(call.name):
                 return await self._host.run(call.name, call.arguments), "completed"

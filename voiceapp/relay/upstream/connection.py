@@ -274,8 +274,8 @@ def _dialect(first: bytes) -> Dialect:
             "The service does not speak the Realtime protocol.", code="upstream_protocol"
         ) from error
     if fields["type"] == Error.type_name():
-        told = fields.get("error")
-        code = str(told.get("code") or "") if isinstance(told, dict) else ""
+        refusal = fields.get("error")
+        code = str(refusal.get("code") or "") if isinstance(refusal, dict) else ""
         raise targets.refusal(_FATAL.get(code.rsplit(".", 1)[-1], 400), UpstreamKind.AZURE_GA)
     if fields["type"] not in (SessionCreated.type_name(), "transcription_session.created"):
         raise UpstreamRefused("The service began with an unexpected event.", code="upstream_protocol")

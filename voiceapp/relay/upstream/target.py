@@ -60,8 +60,8 @@ def thinking(
     config: VoiceConfig, own_address: tuple[str, int] | None, kind: Thinking, *, user_id: int, thread_id: str
 ) -> Target:
     """Return the embedded engine with a certain ``Thinking``; a user's own model needs to know for whom."""
-    whose = {"thinking": kind.value, "user": str(user_id), "thread": thread_id}
-    return _embedded(config, own_address, whose)
+    owner = {"thinking": kind.value, "user": str(user_id), "thread": thread_id}
+    return _embedded(config, own_address, owner)
 
 
 def _embedded(config: VoiceConfig, own_address: tuple[str, int] | None, options: dict[str, str]) -> Target:

@@ -65,8 +65,8 @@ class Brain:
         """Return the whole reply; the same request always gets the same one within a minute."""
         turn = _turn(request, self._clock())
         fresh = results.fresh_results(request)
-        if news := _news(request):
-            text = news
+        if unexpected := _unexpected(request):
+            text = unexpected
         elif not fresh:
             wanted = _wanted_tools(turn)
             if isinstance(wanted, list):
@@ -100,7 +100,7 @@ class Brain:
         return answer or "I know nothing about that: the guide that came with me does not say."
 
 
-def _news(request: ReplyRequest) -> str:
+def _unexpected(request: ReplyRequest) -> str:
     """Return what the application, in the conversation's last message, wants the user to be told now."""
     last = request.history[-1] if request.history else None
     if not isinstance(last, Said) or last.role != "system":
@@ -155,10 +155,10 @@ def _wanted_tools(turn: Turn) -> list[Match] | str | None:
     if choice not in ("auto", "required"):
         tools = tuple(tool for tool in tools if tool.name == choice)
     text, today = _with_question(turn), turn.now.date()
-    wish = match_shipped(text, tools) if turn.text else None
-    if wish is not None and (choice == "auto" or not wish.question):
-        calls = wish.calls(several=request.several_calls)
-        return f"{_ONE_MORE} {wish.question}" if wish.question else calls
+    own = match_shipped(text, tools) if turn.text else None
+    if own is not None and (choice == "auto" or not own.question):
+        calls = own.calls(several=request.several_calls)
+        return f"{_ONE_MORE} {own.question}" if own.question else calls
     if choice == "auto":
         tools = tuple(tool for tool in tools if not is_shipped(tool))
         if not tools:

@@ -82,7 +82,7 @@ def _tell(tool: str, value: Any) -> str:
     value = _unwrapped(value)
     match value:
         case dict():
-            return _told_facts(value)
+            return _facts_in_words(value)
         case []:
             return "There is nothing."
         case bool() | None:
@@ -123,7 +123,7 @@ def _unwrapped(value: Any) -> Any:
     return value
 
 
-def _told_facts(value: dict[str, Any]) -> str:
+def _facts_in_words(value: dict[str, Any]) -> str:
     """Return an object's fields as one sentence, without those that only programs read."""
     named = [(spoken_name(key), inner) for key, inner in value.items()]
     # That it failed is told, that it did not fail is not worth a word.
@@ -139,8 +139,8 @@ def _told_facts(value: dict[str, Any]) -> str:
     facts = [_fact(key, inner) for key, inner in kept[:_MAX_FACTS]]
     if len(kept) > _MAX_FACTS:
         facts.append("there is more")
-    told = _listed(facts)
-    return f"{told[:1].upper()}{told[1:]}."
+    spoken = _listed(facts)
+    return f"{spoken[:1].upper()}{spoken[1:]}."
 
 
 def _is_noise(key: str, value: Any) -> bool:
@@ -170,8 +170,8 @@ def _said(value: float | Decimal) -> str:
         power = exact.adjusted()
         digits = f"{exact.scaleb(-power):.2f}".rstrip("0").rstrip(".").replace("-", "minus ")
         return f"about {digits} times ten to the power of {str(power).replace('-', 'minus ')}"
-    told = say_number(float(exact))
-    return told if exact == round(exact, 4) else f"about {told}"
+    spoken = say_number(float(exact))
+    return spoken if exact == round(exact, 4) else f"about {spoken}"
 
 
 def _plain(value: Any, depth: int = 0) -> str:
@@ -185,9 +185,9 @@ def _plain(value: Any, depth: int = 0) -> str:
         case list() | dict() if depth > _MAX_TOLD_DEPTH:
             return "more"
         case list():
-            told = [_plain(inner, depth + 1) for inner in value[:_MAX_OF_LIST]]
-            rest = len(value) - len(told)
-            return _listed([*told, f"{rest} more"] if rest else told) or "nothing"
+            spoken = [_plain(inner, depth + 1) for inner in value[:_MAX_OF_LIST]]
+            rest = len(value) - len(spoken)
+            return _listed([*spoken, f"{rest} more"] if rest else spoken) or "nothing"
         case dict():
             titles = [value[key] for key in _TITLES if isinstance(value.get(key), str)]
             if titles and depth > 0:

@@ -42,7 +42,7 @@ _SURE: Final = 99.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ShippedMatch:
     """A tool and what was said for it; ``question`` asks for what is missing."""
 
     match: Match
@@ -61,7 +61,7 @@ def is_shipped(tool: Tool) -> bool:
     return wanted is not None and set(properties_of(tool.parameters)) == wanted
 
 
-def match_shipped(text: str, tools: tuple[Tool, ...]) -> Wish | None:
+def match_shipped(text: str, tools: tuple[Tool, ...]) -> ShippedMatch | None:
     """Return the tool of this product that ``text`` asks for, if it is among ``tools``."""
     offered = {tool.name: tool for tool in tools if is_shipped(tool)}
     for name, read in _READERS:
@@ -71,7 +71,7 @@ def match_shipped(text: str, tools: tuple[Tool, ...]) -> Wish | None:
             missing = tuple(required_of(tool.parameters)) if question else ()
             first, *more = _each_place(arguments) if name == "current_time" else [arguments]
             others = tuple(Match(tool, _SURE, one, ()) for one in more)
-            return Wish(Match(tool, _SURE, first, missing), question, others)
+            return ShippedMatch(Match(tool, _SURE, first, missing), question, others)
     return None
 
 

@@ -156,8 +156,8 @@ def _clock_and_calendar(turn: Turn) -> str | None:
         r"\bwhat(?:'s| is)? (?:the )?(?:current )?time(?: is it)?(?: now| right now| please)*\W*$"
         r"|\bthe (?:current )?time(?: now| right now| please)*\W*$|\btime is it\b"
     ):
-        told = f"It is {now.hour % 12 or 12}:{now.minute:02d} {'a.m.' if now.hour < 12 else 'p.m.'}"
-        return f"I only know the time here. {told}" if elsewhere else told
+        sentence = f"It is {now.hour % 12 or 12}:{now.minute:02d} {'a.m.' if now.hour < 12 else 'p.m.'}"
+        return f"I only know the time here. {sentence}" if elsewhere else sentence
     if turn.asks(r"\b(?:what day|what date|what's the date|the (?:current )?date|today's date|which day)\b"):
         ahead = dt.timedelta(days=1 if "tomorrow" in turn.said else 0)
         day = now + ahead
@@ -193,7 +193,7 @@ def _count(turn: Turn) -> str | None:
 
 
 def _entertain(turn: Turn) -> str | None:
-    told = len(turn.earlier)
+    sentence = len(turn.earlier)
     if turn.asks(r"\bjokes?\b|\bmake me laugh\b|\bsomething funny\b"):
         earlier = sum("joke" in text.lower() for text in turn.earlier)
         return repertoire.JOKES[earlier % len(repertoire.JOKES)]
@@ -203,7 +203,7 @@ def _entertain(turn: Turn) -> str | None:
     if turn.asks(r"\b(?:demo|demonstration|dialogue|scene|show me what)\b"):
         return repertoire.DIALOGUE
     if turn.asks(r"\b(?:heads or tails|flip a coin|toss a coin)\b"):
-        return "Heads." if told % 2 else "Tails."
+        return "Heads." if sentence % 2 else "Tails."
     return None
 
 

@@ -127,10 +127,10 @@ class _Chunks:
         return text
 
     def _usage(self) -> JsonObject:
-        told = self._end.input_tokens
-        asked = _input_tokens(self._asked.reply) if told is None else told
-        told = self._end.output_tokens
-        said = text_tokens("".join(self._said)) if told is None else told
+        counted = self._end.input_tokens
+        asked = _input_tokens(self._asked.reply) if counted is None else counted
+        counted = self._end.output_tokens
+        said = text_tokens("".join(self._said)) if counted is None else counted
         return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
 
 

@@ -155,8 +155,8 @@ def _content(message: JsonObject, param: str) -> str:
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind not in ("text", "refusal"):
-            told = "Only text can be read here, neither images nor sound nor files."
-            raise TextEngineError(told, code="unsupported_content", param=f"{param}.content")
+            sentence = "Only text can be read here, neither images nor sound nor files."
+            raise TextEngineError(sentence, code="unsupported_content", param=f"{param}.content")
         text = part.get(kind)
         if not isinstance(text, str):
             raise _wrong(f"{param}.content", "parts with text")
@@ -227,10 +227,10 @@ def _schema(value: Any) -> JsonObject | None:
     if kind == "text":
         return None
     if kind != "json_schema":
-        told = (
+        sentence = (
             "'response_format' is either text or json_schema here: without a schema nobody knows what to say."
         )
-        raise TextEngineError(told, code="unsupported_value", param="response_format")
+        raise TextEngineError(sentence, code="unsupported_value", param="response_format")
     wanted = value.get("json_schema")
     schema = wanted.get("schema") if isinstance(wanted, dict) else None
     if not isinstance(schema, dict) or schema.get("type") != "object":

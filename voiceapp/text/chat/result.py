@@ -49,12 +49,12 @@ class Meter:
             for name in ("id", "created", "model", "system_fingerprint", "service_tier"):
                 if chunk.get(name):
                     self._head[name] = chunk[name]
-        brought = ""
+        came = ""
         for choice in chunk.get("choices") or []:
             if not choice.get("index"):
                 self.finish_reason = choice.get("finish_reason") or self.finish_reason
-                brought += self._take(choice.get("delta") or {})
-        return brought
+                came += self._take(choice.get("delta") or {})
+        return came
 
     def counted(self, body: JsonObject) -> tuple[int, int]:
         """Return (tokens in, tokens out): the service's count, or about as many where it gave none."""
@@ -77,8 +77,8 @@ class Meter:
         # Calls without arguments have no end either.
         self._pieces += len(calls)
         if self._characters + self._pieces > MAX_CHARS:
-            told = f"The answer is longer than {MAX_CHARS} characters."
-            raise TextEngineError(told, code="text_engine_error")
+            sentence = f"The answer is longer than {MAX_CHARS} characters."
+            raise TextEngineError(sentence, code="text_engine_error")
         return text
 
 

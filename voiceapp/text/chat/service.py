@@ -109,8 +109,8 @@ class RemoteCompletions:
             )
             raise TextEngineError("The chat endpoint broke off its answer.", code=code) from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            told = "The chat endpoint sent something that is no part of an answer."
-            raise TextEngineError(told, code="text_engine_error") from error
+            sentence = "The chat endpoint sent something that is no part of an answer."
+            raise TextEngineError(sentence, code="text_engine_error") from error
         except (ConfigurationError, UpstreamRefused) as error:
             # There was no token to sign in with.
             raise TextEngineError(error.message, code="text_engine_refused") from error
@@ -149,8 +149,8 @@ def _plain(chunk: object) -> JsonObject:
     try:
         chat_chunks.read(plain)
     except RemoteProtocolError:
-        told = "The chat endpoint sent something that is no part of an answer."
-        raise TextEngineError(told, code="text_engine_error") from None
+        sentence = "The chat endpoint sent something that is no part of an answer."
+        raise TextEngineError(sentence, code="text_engine_error") from None
     found: JsonObject = plain
     return found
 

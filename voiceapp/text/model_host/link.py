@@ -92,16 +92,16 @@ class HostLink:
                 return
             params = request.params if isinstance(request.params, dict) else {}
             if not isinstance(params.get("clientInfo"), dict):
-                told = "initialize needs clientInfo"
-                await self._send(messages.refusal(request.id, messages.INVALID_PARAMS, told))
+                sentence = "initialize needs clientInfo"
+                await self._send(messages.refusal(request.id, messages.INVALID_PARAMS, sentence))
                 return
             self._initialize_seen = True
             await self._send(messages.result(request.id, {"serverInfo": {"name": "voiceapp"}}))
         elif not self.ready:
             await self._send(messages.refusal(request.id, *messages.NOT_INITIALIZED))
         else:
-            told = f"Unknown method: {request.method[:60]}"
-            await self._send(messages.refusal(request.id, messages.UNKNOWN_METHOD, told))
+            sentence = f"Unknown method: {request.method[:60]}"
+            await self._send(messages.refusal(request.id, messages.UNKNOWN_METHOD, sentence))
 
     def _answered(self, answer: Answer) -> None:
         asked = self._asked.get(answer.id) if isinstance(answer.id, int) else None
@@ -154,8 +154,8 @@ class HostLink:
                     async with asyncio.timeout(idle_s):
                         notification = await under_way.notifications.get()
                 except TimeoutError:
-                    told = f"The model host sent nothing for {idle_s:g} s."
-                    raise TextEngineError(told, code="model_host_timeout") from None
+                    sentence = f"The model host sent nothing for {idle_s:g} s."
+                    raise TextEngineError(sentence, code="model_host_timeout") from None
                 if notification is None:
                     raise _gone()
                 if isinstance(notification, RequestFailed):
@@ -181,8 +181,8 @@ class HostLink:
                 await self._send(messages.request(number, "model/request", params))
                 answer = await asked
         except TimeoutError:
-            told = f"The model host did not accept the request within {ACCEPT_S:g} s."
-            raise TextEngineError(told, code="model_host_timeout") from None
+            sentence = f"The model host did not accept the request within {ACCEPT_S:g} s."
+            raise TextEngineError(sentence, code="model_host_timeout") from None
         finally:
             del self._asked[number]
         accepted = answer.result if isinstance(answer.result, dict) else {}

@@ -25,8 +25,8 @@ def connect(user_id: int, link: HostLink) -> None:
     """Offer a host for a user's threads; raise ``TextEngineError`` (``too_many_model_hosts``)."""
     hosts = _hosts.setdefault(user_id, set())
     if len(hosts) >= MAX_HOSTS_PER_USER:
-        told = f"A user may connect {MAX_HOSTS_PER_USER} model hosts at most."
-        raise TextEngineError(told, code="too_many_model_hosts")
+        sentence = f"A user may connect {MAX_HOSTS_PER_USER} model hosts at most."
+        raise TextEngineError(sentence, code="too_many_model_hosts")
     hosts.add(link)
 
 
@@ -49,11 +49,11 @@ def host_for(user_id: int, thread_id: str) -> HostLink:
     # One that was connected for this very thread goes before one that serves all.
     chosen = [host for host in serving if host.thread_id] or serving
     if not chosen:
-        told = "No model host is connected. Start one: manage.py model-host --endpoint URL"
-        raise TextEngineError(told, code="model_host_absent")
+        sentence = "No model host is connected. Start one: manage.py model-host --endpoint URL"
+        raise TextEngineError(sentence, code="model_host_absent")
     if len(chosen) > 1:
-        told = "More than one model host is connected for this conversation. Stop all but one."
-        raise TextEngineError(told, code="model_host_ambiguous")
+        sentence = "More than one model host is connected for this conversation. Stop all but one."
+        raise TextEngineError(sentence, code="model_host_ambiguous")
     return chosen[0]
 
 

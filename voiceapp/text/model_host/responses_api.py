@@ -138,8 +138,8 @@ class EventReader:
             case "response.incomplete":
                 details = _object(_object(event, "response"), "incomplete_details")
                 reason = str(details.get("reason") or "unknown")[:100]
-                told = f"The model's reply was left incomplete: {reason}."
-                raise TextEngineError(told, code="model_host_incomplete")
+                sentence = f"The model's reply was left incomplete: {reason}."
+                raise TextEngineError(sentence, code="model_host_incomplete")
             case "response.failed":
                 raise _failure(_object(_object(event, "response"), "error"))
             case "error":

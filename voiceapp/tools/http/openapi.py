@@ -54,8 +54,8 @@ def read_document(text: str, wanted: tuple[str, ...] = (), *, fixed_address: boo
             known = ", ".join(list(found)[:20]) or "none"
             raise DocumentFault(f"There is no operation {key[:80]!r} in the document. There are: {known}.")
     if not wanted and len(found) > MAX_OPERATIONS:
-        told = f"name up to {MAX_OPERATIONS} of them as those to be offered"
-        raise DocumentFault(f"The document has {len(found)} operations; {told}.")
+        sentence = f"name up to {MAX_OPERATIONS} of them as those to be offered"
+        raise DocumentFault(f"The document has {len(found)} operations; {sentence}.")
     operations, left_out = [], []
     for key, site in found.items():
         if wanted and key not in wanted:

@@ -93,8 +93,8 @@ class _Operation:
             self._parameter(where, parameter)
         variables = set(VARIABLE.findall(site.path))
         for name in sorted(variables ^ in_path):
-            told = "is in the path, but no parameter" if name in variables else "is not in the path"
-            raise fault(site.where, f"the path parameter {name[:60]!r} {told}.")
+            wrong = "is in the path, but no parameter" if name in variables else "is not in the path"
+            raise fault(site.where, f"the path parameter {name[:60]!r} {wrong}.")
         if site.method not in ("get", "head") and "requestBody" in site.fields:
             self._body()
         schema: JsonObject = {"type": "object", "properties": self._properties, "additionalProperties": False}

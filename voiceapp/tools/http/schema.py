@@ -49,8 +49,8 @@ class References:
         if not isinstance(ref, str):
             raise fault(where, "its $ref must be text.")
         if not ref.startswith("#/"):
-            told = "only references within the document, which begin with #/, are followed"
-            raise fault(where, f"it refers to {ref[:80]!r}; {told}.")
+            sentence = "only references within the document, which begin with #/, are followed"
+            raise fault(where, f"it refers to {ref[:80]!r}; {sentence}.")
         node: Any = self._document
         for step in ref[2:].split("/"):
             name = unquote(step).replace("~1", "/").replace("~0", "~")
@@ -211,8 +211,8 @@ class SchemaReader:
         pattern = node.get("pattern")
         if isinstance(pattern, str) and pattern and len(pattern) <= _MAX_PATTERN_CHARS:
             # In words: expressions differ by language, and one can take for ever to be checked.
-            told = f"It matches {plain(pattern, _MAX_PATTERN_CHARS)}"
-            found["description"] = " ".join(filter(None, (found.get("description"), told)))
+            sentence = f"It matches {plain(pattern, _MAX_PATTERN_CHARS)}"
+            found["description"] = " ".join(filter(None, (found.get("description"), sentence)))
         return found
 
     def _measure(self, value: Any) -> None:

@@ -91,8 +91,8 @@ class HttpTools:
                 async with asyncio.timeout(CALL_S):
                     return as_text(function, tools.scrub(await self._call(request)))
             except TimeoutError:
-                told = f"{tools.name or tools.slug} did not answer within {CALL_S:g} seconds."
-                raise ToolFailed(told, code="timeout") from None
+                sentence = f"{tools.name or tools.slug} did not answer within {CALL_S:g} seconds."
+                raise ToolFailed(sentence, code="timeout") from None
             except ToolFailed as error:
                 raise ToolFailed(tools.scrub(error.message), code=error.code) from None
             except Exception as error:
@@ -114,7 +114,7 @@ class HttpTools:
                 )
             )
             try:
-                return await _told(response)
+                return await _text_of(response)
             finally:
                 await response.aclose()
         except httpx2.TransportError as error:
@@ -139,7 +139,7 @@ def _read(operation: HttpOperation, arguments: str) -> dict[str, Any]:
     return given
 
 
-async def _told(response: httpx2.Response) -> str:
+async def _text_of(response: httpx2.Response) -> str:
     """Return what an answer says to the model; raise ``ToolFailed`` where it tells of a failure."""
     status = response.status_code
     kind = response.headers.get("content-type", "")
@@ -150,8 +150,8 @@ async def _told(response: httpx2.Response) -> str:
         said = f" It says: {text[:MAX_FAULT_CHARS]}" if text else ""
         raise ToolFailed(f"The service answered with HTTP status {status}.{said}", code="http_error")
     if status >= _REDIRECT:
-        told = f"The service answered with HTTP status {status}, a redirect, which is not followed."
-        raise ToolFailed(told, code="http_error")
+        sentence = f"The service answered with HTTP status {status}, a redirect, which is not followed."
+        raise ToolFailed(sentence, code="http_error")
     if text:
         return text
     if not readable:

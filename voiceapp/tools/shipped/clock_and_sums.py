@@ -24,10 +24,10 @@ DIGITS = 28
 @tool(timeout_s=5)
 def current_time(place: Annotated[str, Meta(description="A city, such as Paris; empty: UTC")] = "") -> str:
     """Tell the current date and time in a city."""
-    return _told(datetime.now(_zone(place) if place.strip() else ZoneInfo("UTC")))
+    return _spoken_time(datetime.now(_zone(place) if place.strip() else ZoneInfo("UTC")))
 
 
-def _told(now: datetime) -> str:
+def _spoken_time(now: datetime) -> str:
     """Return a sentence to be heard: "It is 10:15 in Paris, on Monday, 30 November 2026."."""
     name = str(now.tzinfo).rsplit("/", 1)[-1].replace("_", " ")
     # "GMT+5" and "EST" are no places.

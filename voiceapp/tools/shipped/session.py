@@ -84,10 +84,10 @@ async def list_notes(context: ToolContext, words: _Words = "") -> str:
     found = await context.session.notes.find(words.strip())
     if not found:
         return "There is no such note." if words.strip() else "There are no notes."
-    told = "; ".join(found[:MAX_LISTED])
+    spoken = "; ".join(found[:MAX_LISTED])
     more = f" and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
     count = "is one note" if len(found) == 1 else f"are {len(found)} notes"
-    return f"There {count}: {told}{more}."
+    return f"There {count}: {spoken}{more}."
 
 
 @tool(timeout_s=10, needs_approval=True)
@@ -116,8 +116,8 @@ async def search_conversations(
     found = await context.session.past.search(words.strip())
     if not found:
         return f"Nothing was said about {words.strip()} in earlier conversations."
-    told = " ".join(f"On {one.day}: {one.excerpt}" for one in found)
-    return f"{len(found)} conversation{'s' if len(found) > 1 else ''} found. {told}"
+    spoken = " ".join(f"On {one.day}: {one.excerpt}" for one in found)
+    return f"{len(found)} conversation{'s' if len(found) > 1 else ''} found. {spoken}"
 
 
 @tool(timeout_s=5)

@@ -52,8 +52,8 @@ class Command(BaseCommand):
             return
         except websockets.InvalidStatus as error:
             status = error.response.status_code
-            told = "refused the token" if status == 401 else f"answered with HTTP {status}"
-            raise CommandError(f"The server {told}.") from None
+            did = "refused the token" if status == 401 else f"answered with HTTP {status}"
+            raise CommandError(f"The server {did}.") from None
         except (websockets.InvalidURI, ValueError) as error:
             raise CommandError(f"The address cannot be used: {error}") from None
 

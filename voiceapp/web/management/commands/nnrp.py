@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.clients.address import add_server_arguments, given_token, socket_address
-from voiceapp.clients.nnrp import Dropped, connect
+from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import VoiceAppError
 from voiceapp.nnrp.backing import DEFAULT_MODEL
 from voiceapp.nnrp.consumer import PATH
@@ -53,15 +53,15 @@ class Command(BaseCommand):
         }
         if options["tools"]:
             body["tools"] = _tools(options["tools"])
-        wishes = {"timeout_ms": options["timeout_ms"], "cancel_after_events": options["cancel_after"]}
-        policy = {name: value for name, value in wishes.items() if value}
+        options_given = {"timeout_ms": options["timeout_ms"], "cancel_after_events": options["cancel_after"]}
+        policy = {name: value for name, value in options_given.items() if value}
         try:
             last = asyncio.run(self._ask(url, token, body, policy, as_json=options["json"]))
         except KeyboardInterrupt:
             raise CommandError("Interrupted.") from None
         except VoiceAppError as error:
             raise CommandError(error.message) from error
-        except Dropped as error:
+        except OperationDropped as error:
             raise CommandError(str(error)) from error
         if last["type"] == ERROR:
             raise CommandError(f"{last['error']['code']}: {last['error']['message']}")
@@ -95,8 +95,8 @@ class Command(BaseCommand):
                 self._tell(f" – {event['error']['message']}]")
             case "response.usage":
                 usage = event["usage"]
-                told = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-                self._tell("\n({} tokens in, {} out)".format(*told))
+                counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+                self._tell("\n({} tokens in, {} out)".format(*counts))
             case "response.cancelled":
                 self._tell(f"\n(cancelled: {event['reason']})\n")
             case kind if kind in (COMPLETED, ERROR, CANCELLED):

@@ -105,10 +105,10 @@ class Command(BaseCommand):
                         f"Turn {number}: first audio after {turn.first_audio_ms} ms"
                         + (f", {whole} ms after the last word" if whole is not None else "")
                     )
-        told = talk.ended.get("message")
+        message = talk.ended.get("message")
         if talk.ended.get("reason") not in ("hung_up", "ended_by_assistant"):
             notices = [notice["message"] for notice in talk.notices if notice["level"] == "error"]
-            raise CommandError(" ".join(dict.fromkeys([*notices, told or "The server closed the line."])))
+            raise CommandError(" ".join(dict.fromkeys([*notices, message or "The server closed the line."])))
         if not any(turn["assistant"] for turn in turns):
             errors = [notice["message"] for notice in talk.notices if notice["level"] == "error"]
             raise CommandError(errors[-1] if errors else "No answer came.")
