@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.test import Client
 
-    from tests.parts.engine_server import EngineServer
+    from tests.parts.engine_server import EngineHere, EngineServer
     from tests.parts.http_service import ShopService
     from tests.parts.page import Talk
 
@@ -147,6 +147,15 @@ def engine() -> Iterator[EngineServer]:
 
     loaded()
     with engine_server() as running:
+        yield running
+
+
+@pytest.fixture
+async def engine_here() -> AsyncIterator[EngineHere]:
+    """The engine in the test's own event loop, in which time passes only where a client waits or speaks."""
+    from tests.parts.engine_server import engine_in_still_time
+
+    async with engine_in_still_time() as running:
         yield running
 
 
