@@ -57,7 +57,7 @@ def noise(ms: int, dbfs: float) -> bytes:
 @pytest.mark.parametrize("audio_format", list(AudioFormat))
 def test_what_is_said_is_heard_in_every_format(audio_format: AudioFormat) -> None:
     # How many words are right is measured by ``tests.benchmarks.bench_ear``.
-    for name in ("austen-2", "train", "joke", "hello"):
+    for name in ("train", "joke", "hello"):
         audio = recording(name, audio_format) + quiet(500, audio_format)
         assert heard_as(transcript(ear_with(audio, audio_format))) == name
 
@@ -115,14 +115,13 @@ def test_forgotten_audio_is_gone_and_the_clock_stays() -> None:
 
 def test_a_draft_changes_the_time_and_not_the_words() -> None:
     recogniser = loaded().recogniser
-    for name in ("timer", "weather"):
-        ear = ear_with(recording(name))
-        samples = ear.samples(0, ear.end_ms)
-        early = recogniser.recognise(samples[: samples.size * 2 // 3])
-        without = recogniser.recognise(samples)
-        for draft in (early.tokens, (5000, 6000, 7000)):
-            # A draft is checked in one pass, in which quantised weights may round a near choice otherwise.
-            assert word_errors(without.text, recogniser.recognise(samples, draft).text) <= 1
+    ear = ear_with(recording("timer"))
+    samples = ear.samples(0, ear.end_ms)
+    early = recogniser.recognise(samples[: samples.size * 2 // 3])
+    without = recogniser.recognise(samples)
+    for draft in (early.tokens, (5000, 6000, 7000)):
+        # A draft is checked in one pass, in which quantised weights may round a near choice otherwise.
+        assert word_errors(without.text, recogniser.recognise(samples, draft).text) <= 1
 
 
 def test_too_little_audio_says_nothing() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -97,26 +98,27 @@ async def test_several_people_talk_at_once(engine: EngineServer) -> None:
 
 
 async def test_a_client_that_vanishes_in_mid_answer_leaves_nothing_behind(
-    engine: EngineServer, caplog: pytest.LogCaptureFixture
+    engine: EngineServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tasks = _engine_tasks()
+    alive = weakref.WeakSet[Connection]()
+    run = Connection.run
+
+    async def noted(self: Connection) -> None:
+        alive.add(self)
+        await run(self)
+
+    monkeypatch.setattr(Connection, "run", noted)
     async with connect(engine) as client:
         await client.say("Tell me a story")
         await client.send("response.create")
         await client.until("response.output_audio.delta")
         client.connection.transport.abort()
-    for _ in range(500):
-        if _engine_tasks() <= tasks:
-            break
-        await asyncio.sleep(0.01)
-    assert _engine_tasks() <= tasks
+        assert len(alive) == 1
+    async with asyncio.timeout(PATIENCE_S):
+        while alive:
+            gc.collect()
+            await asyncio.sleep(0.05)
     assert not [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
-
-
-def _engine_tasks() -> int:
-    """Count the connections that are alive anywhere in this process."""
-    gc.collect()
-    return sum(type(thing) is Connection for thing in gc.get_objects())
 
 
 async def test_a_client_that_does_not_read_is_not_given_everything(engine: EngineServer) -> None:
