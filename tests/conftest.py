@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
+
+from tests.parts.clock import DrivenLoop
+from tests.parts.waits import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,12 +18,31 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.test import Client
 
-    from tests.parts.engine_server import EngineServer
+    from tests.parts.engine_server import EngineHere, EngineServer
     from tests.parts.http_service import ShopService
     from tests.parts.page import Talk
     from voiceapp.process import Process
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
+
+
+# How long an example may take depends on the machine.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
+
+
+def pytest_asyncio_loop_factories() -> dict[str, type[DrivenLoop]]:
+    """Give every test a clock that it can put forward."""
+    return {"driven": DrivenLoop}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the modules that take longest: none of them is left to run alone when all else is done."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -96,13 +119,14 @@ def talking(settings: Any, signed_in: dict[str, Any], tmp_path: Path) -> Talk:
 
 
 @pytest.fixture
-def toolbox(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def toolbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """Tools for one test: a gate that opens when told, and what each was called with."""
     from tests.parts.gates import gated_tools
 
     tools, seen = gated_tools()
     monkeypatch.setattr("voiceapp.relay.session.live.registry", tools)
-    return seen
+    yield seen
+    seen["unblock"].set()
 
 
 @pytest.fixture
@@ -135,6 +159,15 @@ def engine() -> Iterator[EngineServer]:
 
     loaded()
     with engine_server() as running:
+        yield running
+
+
+@pytest.fixture
+async def engine_here() -> AsyncIterator[EngineHere]:
+    """The engine in the test's own event loop, in which time passes only where a client waits or speaks."""
+    from tests.parts.engine_server import engine_in_still_time
+
+    async with engine_in_still_time() as running:
         yield running
 
 
@@ -177,7 +210,7 @@ async def gateway(site: str, token: str) -> AsyncIterator[httpx.AsyncClient]:
 
     headers = {"authorization": f"Bearer {token}"}
     # Plain HTTP: to read certificates would take longer than most tests.
-    async with httpx.AsyncClient(base_url=site, headers=headers, timeout=20, verify=False) as client:
+    async with httpx.AsyncClient(base_url=site, headers=headers, timeout=PATIENCE_S, verify=False) as client:
         yield client
 
 

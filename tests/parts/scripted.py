@@ -16,6 +16,8 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
+from tests.parts.clock import pass_time
+from tests.parts.waits import PATIENCE_S
 from voiceapp.protocol import dialects
 from voiceapp.protocol.dialects import Dialect, Half
 
@@ -130,7 +132,7 @@ class Service:
         assert self.current is not None
         await self.current.close(code)
 
-    async def expect(self, kind: str, timeout_s: float = 5.0) -> dict[str, Any]:
+    async def expect(self, kind: str, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """Wait for the next client event of a type, passing over others."""
         async with asyncio.timeout(timeout_s), self._changed:
             while True:
@@ -140,6 +142,11 @@ class Service:
                     if event["type"] == kind:
                         return event
                 await self._changed.wait()
+
+    async def expect_none(self, kind: str, within_s: float) -> None:
+        """Let time pass; raise ``AssertionError`` if a client event of a type is or comes among the next."""
+        await pass_time(within_s)
+        assert kind not in [event["type"] for event in self.received[self._read :]]
 
     def sent_to_me(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in self.received if event["type"] == kind]

@@ -7,7 +7,6 @@ import contextlib
 import json
 import re
 import threading
-import time
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -17,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
+from tests.parts.waits import PATIENCE_S
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
 from voiceapp.tools.functions import MAX_OUTPUT_CHARS, failure
 from voiceapp.tools.registry import MAX_PROGRESS_CHARS, Registry, ToolContext, registry
@@ -103,11 +103,9 @@ async def test_a_slow_tool_is_given_up() -> None:
         await asyncio.sleep(30)
         return "too late"
 
-    begun = time.monotonic()
     with pytest.raises(ToolFailed) as caught:
         await run(slow, "", timeout_s=0.05)
     assert caught.value.code == "timeout"
-    assert time.monotonic() - begun < 5
 
 
 async def test_a_synchronous_tool_does_not_hold_up_the_loop() -> None:
@@ -141,7 +139,7 @@ async def test_a_tool_that_never_returns_keeps_one_thread_of_a_bounded_number() 
         await tools.run("stuck", "", CONTEXT, ["stuck"])
     assert caught.value.code == "tools_busy"
     gate.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while threads.running:
             await asyncio.sleep(0.005)
     assert await tools.run("stuck", "", CONTEXT, ["stuck"]) == "at last"
