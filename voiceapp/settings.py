@@ -157,6 +157,10 @@ LOGGING: dict[str, Any] = {
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "loggers": {"voiceapp": {"handlers": ["console"], "level": "INFO", "propagate": True}},
+    "loggers": {
+        "voiceapp": {"handlers": ["console"], "level": "INFO", "propagate": True},
+        # What Django fails at, such as a page that answered 500, with its traceback.
+        "django": {"handlers": ["console"], "level": "ERROR", "propagate": True},
+    },
     "root": {"handlers": [], "level": "WARNING"},
 }

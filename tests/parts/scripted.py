@@ -61,6 +61,9 @@ class Service:
         self.refuse_if = ""
         self.refuse_with = "No."
         self.refuse_voice = ""
+        self.retry_after = ""
+        self.takes_settings = True
+        self.closes_when_ready: int | None = None
         self.current: ServerConnection | None = None
         self._changed = asyncio.Condition()
         self._read = 0
@@ -72,10 +75,13 @@ class Service:
         if self.refuse is None:
             return None
         body = b'{"error":{"code":"refused"}}'
+        headers = Headers({"Content-Length": str(len(body))})
+        if self.retry_after:
+            headers["Retry-After"] = self.retry_after
         return Response(
             self.refuse,
             http.HTTPStatus(self.refuse).phrase,
-            Headers({"Content-Length": str(len(body))}),
+            headers,
             body,
         )
 
@@ -101,7 +107,9 @@ class Service:
         for event in dialects.to_ga(raw, self.dialect, Half.CLIENT):
             if event["type"] == "input_audio_buffer.append":
                 self.audio += base64.b64decode(event["audio"])
-            if event["type"] == "session.update" and self.refuse_if and self.refuse_if in json.dumps(event):
+            if event["type"] == "session.update" and not self.takes_settings:
+                pass
+            elif event["type"] == "session.update" and self.refuse_if and self.refuse_if in json.dumps(event):
                 error = {"code": "invalid_value", "message": self.refuse_with, "event_id": event["event_id"]}
                 await self.send({"type": "error", "error": error})
             elif event["type"] == "session.update" and self.refuse_voice and self.refuse_voice in str(event):
@@ -110,6 +118,8 @@ class Service:
             elif event["type"] == "session.update":
                 self._session = merge(self._session, event["session"])
                 await self.send({"type": "session.updated", "session": self._session})
+                if self.closes_when_ready is not None and self.current is not None:
+                    await self.current.close(self.closes_when_ready)
             async with self._changed:
                 self.received.append(event)
                 self._changed.notify_all()

@@ -44,7 +44,8 @@ def _hold(parts: Parts, event: Event | UnknownEvent, now: float) -> list[Action]
 
 
 def _stop_playing(parts: Parts, event: events.OutputAudioBufferClear, now: float) -> list[Action]:
-    return [*parts.send(parts.sequencer.cancel()), *parts.speaker.cut(now)]
+    active = parts.sequencer.active
+    return [*parts.send(parts.sequencer.cancel()), *parts.speaker.interrupt(active, now)]
 
 
 def _cancel_response(parts: Parts, event: events.ResponseCancel, now: float) -> list[Action]:

@@ -112,6 +112,16 @@ class Conversation:
         return self._parts.negotiation.expires_at
 
     @property
+    def answers(self) -> int:
+        """How many responses the service has completed."""
+        return self._parts.answers
+
+    @property
+    def refusal(self) -> str:
+        """Why the service takes no settings at all, in a sentence; empty where it may yet."""
+        return self._parts.negotiation.refusal
+
+    @property
     def user_speaks(self) -> bool:
         """Whether the user is speaking, as far as the service has heard."""
         return self._parts.turn.speaking
@@ -143,8 +153,11 @@ class Conversation:
     def receive_server(self, event: Event | UnknownEvent, text: str, now: float) -> list[Action]:
         """Take one event of the service (GA shape); ``text`` is the same event as JSON."""
         # Looked up here, as this is done for every delta of audio.
-        handlers = server_events.HANDLERS[self._parts.lifecycle.state]
-        return handlers.get(type(event), server_events.forward)(self._parts, event, text, now)
+        parts, kind = self._parts, type(event)
+        if kind in server_events.PROGRESS:
+            parts.progress_ms = now
+        handlers = server_events.HANDLERS[parts.lifecycle.state]
+        return handlers.get(kind, server_events.forward)(parts, event, text, now)
 
     def receive_client(self, event: Event | UnknownEvent, now: float) -> list[Action]:
         """Take one Realtime client event of the page."""
@@ -200,6 +213,8 @@ class Conversation:
         """Do what is due by now."""
         parts = self._parts
         due = [*parts.speaker.tick(now), *parts.items.tick(now), *parts.calls.tick(now)]
+        if parts.response_overdue(now):
+            due += parts.give_up_response(now)
         return [*due, *parts.follow_up()]
 
     def let_play(self) -> None:
@@ -222,6 +237,10 @@ class Conversation:
         active = parts.sequencer.active
         begun = active is not None and (parts.speaker.began(active) or active in parts.calls.responses)
         parts.owes_response |= not parts.sequencer.idle and not begun
+        # What was spoken, and what the service answers by itself, is owed as well.
+        detection = parts.negotiation.turn_detection
+        answers = detection is not None and detection.get("create_response") is not False
+        parts.owes_response |= answers and parts.turn.unanswered and active is None
         actions = [*parts.speaker.complete_all(), *parts.calls.connection_lost(now)]
         if active is not None:
             latency_ms = parts.latency_ms.pop(active, None)
@@ -230,5 +249,7 @@ class Conversation:
         parts.own.clear()
         parts.turn.connection_lost()
         parts.negotiation.connection_lost()
+        parts.speaker.connection_lost(now)
+        parts.configured = False
         parts.lifecycle.enter(State.WAITING)
         return [*actions, *parts.items.finish(now)]

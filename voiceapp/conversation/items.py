@@ -46,6 +46,8 @@ class Item:
     call_id: str = ""
     arguments: str = ""
     raw: JsonObject = field(default_factory=dict)
+    linked: bool = False
+    """Whether the service itself said what comes before it."""
 
     @classmethod
     def restored(cls, record: ItemRecord) -> Item:
@@ -104,8 +106,12 @@ class Items:
             before = previous if isinstance(previous, str) else self.last_id
             started_ms = int(self.speech_began.pop(item_id, now))
             item = Item(item_id=item_id, previous_item_id=before, started_ms=started_ms)
+            item.linked = isinstance(previous, str)
             self.by_id[item_id] = item
             self.last_id = item_id
+        elif isinstance(previous, str) and not item.linked:
+            # So far it was only guessed.
+            item.previous_item_id, item.linked = previous, True
         read_item(item, raw, captions=self.captions)
         return item
 
@@ -128,7 +134,13 @@ class Items:
         if item is None:
             item = self.note({"id": item_id, "role": "user"}, None, now)
             item.modality = "audio"
+        if item.role == "assistant":
+            # Its words are those that it says; a transcript under its id is of somebody else.
+            return []
         if item.transcript_status == status and item.generated_text == words.strip():
+            return []
+        if item.generated_text and not words.strip():
+            # Words that are known are not unknown again, whatever comes late.
             return []
         item.generated_text, item.transcript_status = words.strip(), status
         return [Save(item.record())]
@@ -165,6 +177,16 @@ class Items:
     def user_turns(self) -> int:
         """How often the user has spoken or typed."""
         return sum(1 for item in self.by_id.values() if item.role == "user")
+
+    def interrupted(self, response_id: str, now: float) -> list[Action]:
+        """The response will say no more: what is growing of it is incomplete."""
+        growing = [
+            item for item in self.by_id.values()
+            if item.response_id == response_id and item.status == "in_progress"
+        ]  # fmt: skip
+        for item in growing:
+            item.status, item.ended_ms = "incomplete", int(now)
+        return [Save(item.record()) for item in growing]
 
     def remove(self, item_id: str) -> None:
         """Forget an item that was deleted."""

@@ -20,6 +20,9 @@ from voiceapp.errors import AudioFormatError
 from voiceapp.protocol.events import SessionCreated, SessionUpdated
 from voiceapp.types import JsonObject
 
+MAX_EPOCH_S = 1e11
+"""No time of day is later, in seconds since the epoch; a service may say anything."""
+
 _GIVEN_UP = {
     "semantic_vad": (
         "semantic_vad_refused",
@@ -49,6 +52,8 @@ class Negotiation:
     hosting: bool = False
     functions_sent: int = 0
     expires_at: float | None = None
+    refusal: str = ""
+    """Why the service takes the settings neither as they are nor with less, in a sentence."""
 
     def __post_init__(self) -> None:
         self.input_format = self.assistant.input_format
@@ -79,7 +84,9 @@ class Negotiation:
     def session_created(self, session: JsonObject) -> None:
         """Take the service's first word, ``session.created``."""
         expires_at = session.get("expires_at")
-        self.expires_at = float(expires_at) if isinstance(expires_at, int | float) and expires_at else None
+        self.expires_at = None
+        if isinstance(expires_at, int | float) and 0 < expires_at < MAX_EPOCH_S:
+            self.expires_at = float(expires_at)
 
     def session_updated(self, session: JsonObject) -> FormatsAgreed:
         """Take what the service echoes, whatever was asked for."""
@@ -98,6 +105,7 @@ class Negotiation:
             return notice(*_GIVEN_UP[given_up], "warning"), self.session_update()
         message = scrub(str(error.get("message", "")), self.assistant.mcp_servers)
         sentence = f"The service refused the assistant's settings: {message}"
+        self.refusal = sentence
         return notice("configuration_refused", sentence, "error"), None
 
     def fall_back(self, error: JsonObject) -> str:
@@ -122,6 +130,7 @@ class Negotiation:
 
     def connection_lost(self) -> None:
         """The connection is gone; the next one is asked anew."""
+        self.refusal = ""
         self.expires_at = None
 
 

@@ -8,13 +8,13 @@ from typing import Any, get_args
 from voiceapp.assistants.mcp_servers import scrub
 from voiceapp.conversation import client_events, negotiation
 from voiceapp.conversation.actions import Action, Save, SendBrowser, notice
-from voiceapp.conversation.answers.responses import is_out_of_band, response_notice, response_record
+from voiceapp.conversation.answers.responses import response_notice, response_record
 from voiceapp.conversation.calls.functions import PendingCall
 from voiceapp.conversation.calls.mcp import McpEvent
 from voiceapp.conversation.history import history
 from voiceapp.conversation.items import TextEvent
 from voiceapp.conversation.lifecycle import State
-from voiceapp.conversation.parts import Parts
+from voiceapp.conversation.parts import RESPONSE_MS, Parts
 from voiceapp.protocol import events
 from voiceapp.protocol.events import Event, UnknownEvent
 
@@ -22,6 +22,9 @@ _SETTLED_HERE = frozenset({
     "conversation_already_has_active_response", "response_cancel_not_active", "session_expired",
 })  # fmt: skip
 """Errors that concern only the relay: it queues, has nothing to cancel, or dials again."""
+
+AFTER_ERROR_MS = 2_000.0
+"""How long a response may still go on, or end, after the service has told of a fault of its own."""
 
 _STOPS = (events.OutputAudioBufferClear, events.ResponseCancel)
 
@@ -41,6 +44,9 @@ def _audio(parts: Parts, event: events.ResponseOutputAudioDelta, text: str, now:
 
 
 def _session_created(parts: Parts, event: events.SessionCreated, text: str, now: float) -> list[Action]:
+    if parts.configured:
+        return []
+    parts.configured = True
     parts.lifecycle.enter(State.CONFIGURING)
     parts.negotiation.session_created(event.session)
     creates = history(list(parts.items.by_id.values()))
@@ -102,10 +108,15 @@ def _error(parts: Parts, event: events.Error, text: str, now: float) -> list[Act
     if code in _SETTLED_HERE:
         return []
     parts.turn.commit_refused(code)
+    if event_id is None and event.error.get("type") == "server_error" and not parts.sequencer.idle:
+        # It may stand in place of the response's end: not for long is one waited for.
+        parts.progress_ms = min(parts.progress_ms, now - RESPONSE_MS + AFTER_ERROR_MS)
     return [SendBrowser(scrub(text, parts.assistant.mcp_servers))]
 
 
 def _item_added(parts: Parts, event: events.ConversationItemAdded, text: str, now: float) -> list[Action]:
+    if not event.item.get("id"):
+        return []
     if event.item.get("id") in parts.restoring:
         # The echo of an earlier turn that a new connection was told of; the page has it.
         return []
@@ -114,6 +125,9 @@ def _item_added(parts: Parts, event: events.ConversationItemAdded, text: str, no
 
 
 def _item_done(parts: Parts, event: events.ConversationItemDone, text: str, now: float) -> list[Action]:
+    if not event.item.get("id"):
+        # Nothing can be said of it, neither here nor by the page.
+        return []
     if event.item.get("id") in parts.restoring:
         parts.restoring.remove(event.item["id"])
         return []
@@ -149,7 +163,7 @@ def _not_transcribed(
 
 
 def _response_created(parts: Parts, event: events.ResponseCreated, text: str, now: float) -> list[Action]:
-    if not is_out_of_band(event.response):
+    if not parts.sequencer.is_beside(event.response):
         parts.turn.response_began()
         # The outputs of earlier calls are in this response's context already.
         parts.calls.response_began()
@@ -186,6 +200,7 @@ def _response_done(parts: Parts, event: events.ResponseDone, text: str, now: flo
         # It comes after the outputs of all calls so far, and so answers them as well.
         parts.calls.response_began()
     actions += [SendBrowser(text), *parts.send(due)]
+    parts.answers += response.get("status") == "completed"
     latency_ms = parts.latency_ms.pop(str(response.get("id", "")), None)
     actions.append(Save(response_record(response, latency_ms)))
     if sentence := response_notice(response):
@@ -258,6 +273,11 @@ _CONNECTED: dict[type[Event | UnknownEvent], Handler] = {
     **dict.fromkeys(get_args(TextEvent), _text),
     **dict.fromkeys(get_args(McpEvent), _mcp),
 }
+
+PROGRESS: frozenset[type[Event | UnknownEvent]] = frozenset(
+    cls for name, cls in events.SERVER_EVENTS.items() if name.startswith("response.")
+)
+"""What shows that a response goes on."""
 
 HANDLERS: dict[State, dict[type[Event | UnknownEvent], Handler]] = {
     # A service may speak as soon as it is dialled, and out of turn: what it says counts in each of these.

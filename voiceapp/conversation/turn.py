@@ -33,6 +33,8 @@ class UserTurn:
 
     speaking: bool = False
     speechless: set[str] = field(default_factory=set)
+    unanswered: bool = False
+    """Whether a turn was committed, and the service has not begun to answer it."""
     _stopped_ms: float | None = None
     _answer_by_ms: float = 0.0
     _loudest_dbfs: float = -math.inf
@@ -50,6 +52,7 @@ class UserTurn:
     def response_began(self) -> None:
         """The answer has begun."""
         self._answer_by_ms = 0.0
+        self.unanswered = False
 
     def latency(self, now: float) -> int | None:
         """Return how long the user waited for the first sound that comes now; once in a turn."""
@@ -75,7 +78,8 @@ class UserTurn:
             self._loudest_dbfs = -math.inf
 
     def committed(self, item_id: str) -> None:
-        """The service made an item of the commit before all others."""
+        """The service made an item of the turn, by the commit before all others where there was one."""
+        self.unanswered = True
         if self._quiet_commits and self._quiet_commits.popleft():
             self.speechless.add(item_id)
 
@@ -87,5 +91,6 @@ class UserTurn:
     def connection_lost(self) -> None:
         """The service is gone, and with it what it had heard of the turn and what was under way."""
         self.speaking, self._answer_by_ms = False, 0.0
+        self.unanswered = False
         self._quiet_commits.clear()
         self._loudest_dbfs = -math.inf

@@ -10,11 +10,12 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from voiceapp.errors import DecodeError
+from voiceapp.protocol import repair
 from voiceapp.protocol.events import (
     CLIENT_EVENTS,
     EXTRA,
@@ -45,7 +46,7 @@ def decode_fields(data: str | bytes) -> JsonObject:
     """Return a message's JSON object; raise ``DecodeError`` where it is none or has no ``type``."""
     try:
         fields = _OBJECT.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise DecodeError(
             f"Invalid event: failed to parse JSON value. {type(error).__name__}", code="invalid_json"
         ) from None
@@ -88,26 +89,12 @@ def nested_too_deep(fields: JsonObject, max_depth: int, max_containers: float = 
     return True
 
 
-_SCALAR: Final = (str, int, float)
-_INSIDE: Final[dict[str, dict[str, type | tuple[type, ...]]]] = {
-    "item": {
-        **dict.fromkeys(
-            ("id", "type", "role", "status", "call_id", "name", "arguments", "server_label"), str
-        ),
-        "content": list,
-    },
-    "response": {
-        **dict.fromkeys(("id", "status", "conversation_id"), str),
-        **dict.fromkeys(("status_details", "usage", "metadata"), dict),
-        "output": list,
-    },
-    "error": dict.fromkeys(("type", "code", "message", "param", "event_id"), _SCALAR),
-}
-"""What is read of those parts of a service's events that are kept as they are; a list holds objects."""
+def decode_server(data: str | bytes) -> tuple[Event | UnknownEvent, str]:
+    """Decode what a service sent (GA names and shapes); return the event and its JSON.
 
-
-def decode_server(data: str | bytes) -> Event | UnknownEvent:
-    """Decode what a service sent (GA names and shapes)."""
+    The JSON is the text that came, but where that is none, or numbers itself with ``seq``, which is the
+    page's socket's own. Audio deltas come without their JSON: nobody reads it.
+    """
     if isinstance(data, str):
         found = data.find(_AUDIO_DELTA_MARK, 0, 200)
     else:
@@ -115,31 +102,50 @@ def decode_server(data: str | bytes) -> Event | UnknownEvent:
     if found >= 0:
         # Nine of ten server events on a live call are these, so they skip the generic mapping.
         try:
-            return _AUDIO_DELTA.decode(data)
-        except msgspec.DecodeError:
+            return _AUDIO_DELTA.decode(data), ""
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
-    return server_event(decode_fields(data))
+    try:
+        fields = decode_fields(data)
+        text = data if isinstance(data, str) else data.decode()
+    except DecodeError:
+        fields = decode_server_fields(data)
+        text = ""
+    if "seq" in fields:
+        del fields["seq"]
+        text = ""
+    return server_event(fields), text or encode_fields(fields).decode()
+
+
+def decode_server_fields(data: str | bytes) -> JsonObject:
+    """Return the JSON object of what a service sent, mended where that is safe; raise ``DecodeError``."""
+    try:
+        return decode_fields(data)
+    except DecodeError:
+        fields = repair.repaired(data)
+        if fields is None or not isinstance(fields.get("type"), str):
+            raise
+        return fields
 
 
 def server_event(fields: JsonObject) -> Event | UnknownEvent:
-    """Turn a JSON object into a server event."""
-    event = _event(fields, SERVER_EVENTS)
-    for holder, kinds in _INSIDE.items():
-        if isinstance(inner := getattr(event, holder, None), dict):
-            _check_inside(holder, inner, kinds)
-    return event
+    """Turn a JSON object into a server event; what cannot be read of it is left out.
 
-
-def _check_inside(holder: str, inner: JsonObject, kinds: Mapping[str, type | tuple[type, ...]]) -> None:
-    """Raise ``DecodeError`` where a part of an event that is kept as it is cannot be read."""
-    for name, kind in kinds.items():
-        value = inner.get(name)
-        if value is None:
-            continue
-        odd = not isinstance(value, kind)
-        if odd or (kind is list and not all(isinstance(one, dict) for one in value)):
-            param = f"{holder}.{name}"
-            raise DecodeError(f"Invalid type for '{param}'.", code="invalid_type", param=param)
+    Raises ``DecodeError`` where the event is of no use without that.
+    """
+    fields = repair.readable(fields)
+    for _ in range(len(fields) + 1):
+        try:
+            return _event(fields, SERVER_EVENTS)
+        except DecodeError as error:
+            odd = (error.param or "").split(".")[0].split("[")[0]
+            if error.code == "missing_required_parameter" and odd in repair.REPLACEMENTS:
+                fields = {**fields, odd: repair.REPLACEMENTS[odd]}
+            elif error.code == "missing_required_parameter" or odd not in fields or odd == "type":
+                raise
+            else:
+                fields = {name: value for name, value in fields.items() if name != odd}
+    return _event(fields, SERVER_EVENTS)
 
 
 def client_event(fields: JsonObject) -> Event | UnknownEvent:

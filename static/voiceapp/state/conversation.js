@@ -3,7 +3,7 @@
  * All that the page shows, as one value: `reduce(state, event)` takes a server event, or one of the page's own
  * (`local.*`), and returns the next. Pure; the same events give the same page.
  */
-import { append, heard, itemSeen, linked, pastSeen, removed, upsert } from './items.js';
+import { append, captionsOf, heard, itemSeen, linked, pastSeen, removed, upsert } from './items.js';
 import { dismissed, failed, noticed, withNotice } from './notices.js';
 import { serverUnavailable, toolHandlers } from './tools.js';
 
@@ -53,7 +53,7 @@ export function initialState() {
     phase: 'idle', assistant: '', slug: '', pushToTalk: false, autoReply: true, transcribes: true, upstream: '',
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
-    captions: {}, seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
+    captions: captionsOf(), seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
     limits: {},
   };
 }

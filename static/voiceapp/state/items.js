@@ -13,6 +13,15 @@ import { callItem } from './tools.js';
 /** @typedef {import('./conversation.js').Caption} Caption */
 
 /**
+ * Captions by their items' ids, which a service chooses: an id such as "constructor" finds nothing of its own.
+ * @param {...Readonly<Record<string, Caption>>} parts
+ * @returns {Record<string, Caption>}
+ */
+export function captionsOf(...parts) {
+  return Object.assign(Object.create(null), ...parts);
+}
+
+/**
  * @param {State} state
  * @param {string} id
  * @param {Partial<Caption>} change
@@ -22,7 +31,7 @@ export function upsert(state, id, change) {
   const old = state.captions[id];
   const next = { ...(old ?? blank(id)), ...change };
   if (!next.speaker && next.role === 'assistant') next.speaker = state.assistant;
-  const captions = { ...state.captions, [id]: next };
+  const captions = captionsOf(state.captions, { [id]: next });
   if (old && old.previousId === next.previousId) return { ...state, captions };
   const seen = old ? state.seen : [...state.seen, id];
   return { ...state, captions, seen, order: inOrder(captions, seen) };
@@ -132,11 +141,11 @@ export function heard(state, event) {
 export function removed(state, event) {
   const gone = state.captions[event.item_id];
   if (!gone) return state;
-  const captions = Object.fromEntries(
+  const captions = captionsOf(Object.fromEntries(
     Object.entries(state.captions)
       .filter(([id]) => id !== gone.id)
       .map(([id, caption]) => [id, caption.previousId === gone.id ? { ...caption, previousId: gone.previousId } : caption]),
-  );
+  ));
   const seen = state.seen.filter((id) => id !== gone.id);
   return { ...state, captions, seen, order: inOrder(captions, seen) };
 }

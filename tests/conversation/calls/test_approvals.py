@@ -38,7 +38,7 @@ def test_an_answer_after_twenty_seconds_is_followed_by_one_response() -> None:
     talk.runs(now=21_000)
     assert len(upstream(talk.actions, "response.create")) == 1
     assert records(talk.actions)[-1] == ("shop.buy", "completed", "Bought.")
-    assert not talk.tick(200_000)
+    assert not page(talk.tick(200_000), "approval.settled")
 
 
 def test_a_question_that_nobody_answers_is_refused_by_the_clock() -> None:

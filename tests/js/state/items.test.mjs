@@ -95,3 +95,12 @@ test('parts of an item that cannot be read are passed over', () => {
   assert.equal(state.captions.a1.text, 'Hello.');
   assert.equal(state.captions.a1.spoken, false);
 });
+
+test('an id that a service chose may be the name of anything', () => {
+  for (const id of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
+    const state = live(item(id, 'assistant', null, []),
+      { type: 'response.output_audio_transcript.delta', item_id: id, delta: 'Hello.' });
+    assert.deepEqual(state.order, [id]);
+    assert.equal(Object.values(state.captions)[0].text, 'Hello.');
+  }
+});

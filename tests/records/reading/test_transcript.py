@@ -6,12 +6,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
 
 from voiceapp.records.models import Item, Session
+from voiceapp.records.reading.transcript import _text_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
 
-
+@pytest.mark.django_db(transaction=True)
 def test_doubtful_words_are_marked_for_the_user_and_the_administrator(
     client: Client, user: User, admin_client: Client
 ) -> None:
@@ -35,3 +37,19 @@ def test_doubtful_words_are_marked_for_the_user_and_the_administrator(
     for page in (own, others):
         assert page.count("Thank you for watching.") >= 2
         assert page.count("perhaps nothing was said") == 1
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+_MEMBERS = st.sampled_from(("tools", "name", "arguments", "server_label", "approve", "output"))
+_KINDS = ("message", "function_call", "function_call_output", "mcp_call", "mcp_list_tools",
+          "mcp_approval_request", "mcp_approval_response", "of another time")  # fmt: skip
+
+
+@given(st.sampled_from(_KINDS), _JSON | st.dictionaries(_MEMBERS, _JSON))
+def test_no_record_breaks_the_pages_that_show_it(kind: str, raw: object) -> None:
+    """Whatever a service sent, and was kept as it came, can be read."""
+    assert isinstance(_text_of(kind, raw), str)

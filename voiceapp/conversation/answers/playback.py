@@ -31,6 +31,8 @@ class Track:
     announced: bool = False
     settle_at_ms: float | None = None
     cut_ms: int | None = None
+    half_sample: bytes = b""
+    """The beginning of a sample whose end comes with the next delta."""
 
     @property
     def cutting(self) -> bool:
@@ -52,10 +54,8 @@ class Playback:
     _reports: bool = False
     _free_at_ms: float = 0.0
 
-    def receive(
-        self, item_id: str, content_index: int, response_id: str, audio_ms: float, now: float
-    ) -> Track | None:
-        """Count audio of an item; ``None`` where it must not reach the speaker."""
+    def receive(self, item_id: str, content_index: int, response_id: str, now: float) -> Track | None:
+        """Return the track of an item of which audio came; ``None`` where it must not reach the speaker."""
         if response_id in self.dropped_responses:
             return None
         track = self.tracks.get(item_id)
@@ -67,7 +67,8 @@ class Playback:
             self.latest_response_id = response_id
         if track.cutting:
             return None
-        track.received_ms += audio_ms
+        # What was complete, and heard, goes on where the service has more of it.
+        track.complete = track.drained = False
         return track
 
     def complete(self, item_id: str) -> Track | None:
@@ -143,25 +144,3 @@ class Playback:
                 return start
             end = start + other.received_ms
         return track.first_ms
-
-
-def heard_words(text: str, cut_ms: float, total_ms: float) -> str:
-    """Return the words of ``text`` that fit into ``cut_ms`` of ``total_ms``.
-
-    Speech spreads over its text about evenly by letters, so a word counts as heard when more than half
-    of its letters were.
-    """
-    if total_ms <= 0 or cut_ms <= 0:
-        return ""
-    if cut_ms >= total_ms:
-        return text
-    limit = len(text) * cut_ms / total_ms
-    end = 0
-    at = 0
-    for word in text.split():
-        start = text.index(word, at)
-        at = start + len(word)
-        if (start + at) / 2 > limit:
-            break
-        end = at
-    return text[:end]

@@ -35,6 +35,10 @@ class ResponseSequencer:
     waiting: deque[JsonObject] = field(default_factory=deque)
     cancel_when_created: bool = False
     collisions: int = 0
+    beside: int = 0
+    """Responses out of the conversation that were asked for and have not begun."""
+    ended: deque[str] = field(default_factory=lambda: deque(maxlen=16))
+    """Ids of responses that ended, so that what a service says of them once more ends no other."""
 
     @property
     def idle(self) -> bool:
@@ -44,6 +48,7 @@ class ResponseSequencer:
     def create(self, event: JsonObject) -> list[JsonObject] | None:
         """Take a ``response.create``; return what to send now, ``None`` where too many wait already."""
         if (event.get("response") or {}).get("conversation") == "none":
+            self.beside += 1
             return [event]
         if self.active is None and self.asked is None:
             self.asked = event
@@ -55,25 +60,55 @@ class ResponseSequencer:
 
     def created(self, response: JsonObject) -> list[JsonObject]:
         """A response began; return a cancel where one was wanted before it began."""
-        if is_out_of_band(response):
+        if self.is_beside(response):
+            self.beside = max(0, self.beside - 1)
             return []
-        self.active = response.get("id", "")
-        if self.asked is not None:
-            # The service may have begun this one by itself and refuse ours in a moment.
-            self.granted.append(self.asked)
-            self.asked = None
+        self.active = str(response.get("id") or "")
+        self._grant()
         if not self.cancel_when_created:
             return []
         self.cancel_when_created = False
         return [cancel_event(self.active)]
 
     def done(self, response: JsonObject) -> list[JsonObject]:
-        """A response ended; return the next create, if one waits."""
-        if is_out_of_band(response) or response.get("id") != self.active:
+        """A response ended; return the next create, if one waits.
+
+        One response is under way at a time, so an end that cannot be told to be another's is that one's,
+        also where the service has not said that it began, or by which id.
+        """
+        response_id = str(response.get("id") or "")
+        if response_id in self.ended or (self.active is None and self.asked is None):
             return []
+        if response_id != self.active and is_out_of_band(response) and (self.active or self.beside):
+            return []
+        self._end(response_id or self.active or "")
+        self._grant()
+        return self._next()
+
+    def is_beside(self, response: JsonObject) -> bool:
+        """Whether a response is one of those out of the conversation: no id of one, and one was asked for."""
+        if not is_out_of_band(response):
+            return False
+        return self.beside > 0 or self.asked is None
+
+    def give_up(self) -> list[JsonObject]:
+        """Nothing more is expected of the response that is active or asked for; return the next create."""
+        self._end(self.active or "")
+        self._grant()
+        self.cancel_when_created = False
+        return self._next()
+
+    def _end(self, response_id: str) -> None:
+        if response_id:
+            self.ended.append(response_id)
         self.active = None
         self.collisions = 0
-        return self._next()
+
+    def _grant(self) -> None:
+        """Take it that ours has begun; the service may have begun this one by itself and refuse ours yet."""
+        if self.asked is not None:
+            self.granted.append(self.asked)
+            self.asked = None
 
     def cancel(self, response_id: str | None = None) -> list[JsonObject]:
         """Cancel a response by id, or whatever is active or asked for; return what to send now."""
@@ -111,8 +146,9 @@ class ResponseSequencer:
         self.active = self.asked = None
         self.granted.clear()
         self.waiting.clear()
+        self.ended.clear()
         self.cancel_when_created = False
-        self.collisions = 0
+        self.collisions = self.beside = 0
 
     def _next(self) -> list[JsonObject]:
         if self.active is not None or self.asked is not None or not self.waiting:
@@ -143,9 +179,11 @@ def response_record(response: JsonObject, latency_ms: int | None) -> ResponseRec
     )
 
 
-def lost_response(response_id: str, event_id: str, latency_ms: int | None) -> list[Action]:
-    """Return the end of a response that a lost connection leaves behind."""
-    details = {"type": "failed", "error": {"type": "server_error", "code": "upstream_lost"}}
+def lost_response(
+    response_id: str, event_id: str, latency_ms: int | None, code: str = "upstream_lost"
+) -> list[Action]:
+    """Return the end of a response whose own will not come: the connection is lost, or it is given up."""
+    details = {"type": "failed", "error": {"type": "server_error", "code": code}}
     fields = {"id": response_id, "object": "realtime.response", "status": "failed", "output": []}
     response = {**fields, "status_details": details}
     done = events.ResponseDone(event_id=event_id, response=response)
@@ -188,7 +226,8 @@ def response_notice(response: JsonObject) -> tuple[str, str, Level] | None:
         reason = str(details.get("reason", ""))
         return _INCOMPLETE.get(reason, ("response_incomplete", "The answer was cut short.", "warning"))
     if response.get("status") == "failed":
-        error = details.get("error") or {}
+        error = details.get("error")
+        error = error if isinstance(error, dict) else {}
         code = str(error.get("code") or error.get("type") or "unknown")
         sentence = _FAILED.get(code, f"The service could not answer ({code}). Ask again.")
         if code.startswith(_EXPLAINED) and (said := error.get("message")):

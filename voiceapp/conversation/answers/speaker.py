@@ -18,7 +18,8 @@ from voiceapp.conversation.actions import (
     SendBrowser,
     SendUpstream,
 )
-from voiceapp.conversation.answers.playback import Playback, Track, heard_words
+from voiceapp.conversation.answers.heard import heard_words
+from voiceapp.conversation.answers.playback import Playback, Track
 from voiceapp.conversation.items import Items
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.protocol import events
@@ -43,11 +44,18 @@ class Speaker:
         self, event: events.ResponseOutputAudioDelta, audio_format: AudioFormat, now: float
     ) -> list[Action]:
         """Pass samples on; nothing of what was cut reaches the page any more."""
-        audio_ms = audio_format.duration_ms(len(event.delta))
-        track = self.playback.receive(event.item_id, event.content_index, event.response_id, audio_ms, now)
+        track = self.playback.receive(event.item_id, event.content_index, event.response_id, now)
         if track is None:
             return []
-        samples = SendAudio(track.index, event.item_id, event.delta)
+        data = track.half_sample + event.delta
+        whole = len(data) - len(data) % audio_format.sample_bytes
+        track.half_sample = data[whole:]
+        if not whole:
+            return []
+        if len(data) > whole:
+            data = data[:whole]
+        track.received_ms += audio_format.duration_ms(whole)
+        samples = SendAudio(track.index, event.item_id, data)
         if track.announced:
             return [samples]
         track.announced = True
@@ -69,6 +77,11 @@ class Speaker:
         """No more audio will come of any item: the connection is gone."""
         return [action for item_id in list(self.playback.tracks) for action in self.complete(item_id)]
 
+    def connection_lost(self, now: float) -> None:
+        """Ids of responses begin anew with the next connection."""
+        self.playback.dropped_responses.clear()
+        self.playback.latest_response_id = ""
+
     def is_cut(self, item_id: str, response_id: str) -> bool:
         """Whether nothing more of an item or its response is to be shown or heard."""
         track = self.playback.tracks.get(item_id)
@@ -79,10 +92,22 @@ class Speaker:
         self.playback.dropped_responses.add(response_id)
 
     def interrupt(self, response_id: str | None, now: float) -> list[Action]:
-        """The user speaks, and the service cancels ``response_id``: what is on its way already is dropped."""
+        """The user speaks, and the service cancels ``response_id``: what is on its way is dropped."""
         if response_id is not None:
             self.drop(response_id)
-        return self.cut(now)
+        return [*self.cut(now), *self._unheard(response_id)]
+
+    def _unheard(self, response_id: str | None) -> list[Action]:
+        """Nothing was heard of spoken items whose words came before any sound: nothing is truncated."""
+        silent = [
+            item for item in self.items.by_id.values()
+            if item.response_id == response_id and item.modality == "audio" and item.role == "assistant"
+            and item.heard_text is None and item.item_id not in self.playback.tracks
+        ] if response_id else []  # fmt: skip
+        for item in silent:
+            item.heard_text, item.cut_ms = "", 0
+        heard = [CaptionHeard(item_id=item.item_id, heard_text="", cut_ms=0) for item in silent]
+        return [*(SendBrowser(caption) for caption in heard), *(Save(item.record()) for item in silent)]
 
     def began(self, response_id: str) -> bool:
         """Whether any audio of a response has come."""

@@ -91,7 +91,9 @@ def _text_of(kind: str, raw: Any) -> str:
     if kind == "mcp_approval_response":
         return "allowed" if raw.get("approve") else "not allowed"
     if kind == "mcp_list_tools":
-        return f"{raw.get('server_label', '')}: {', '.join(str(name) for name in raw.get('tools') or ())}"
+        tools = raw.get("tools")
+        names = [str(name) for name in tools] if isinstance(tools, list) else []
+        return f"{raw.get('server_label', '')}: {', '.join(names)}"
     return _plain(raw.get("output", "")) if kind == "function_call_output" else ""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from itertools import count
 from uuid import UUID
 
@@ -68,9 +69,11 @@ class LiveSession:
         self.microphone = Microphone(self.transcoding.input)
         self.capabilities = SessionCapabilities(self, config.max_session_s * 1000)
         self.tools = self._tools_of(assistant)
+        # Nobody else can use the ids of the relay's own events, so that errors about them find their way.
+        prefix = secrets.token_hex(4)
         self.conversation = Conversation(
             assistant,
-            (f"relay_{n}" for n in count(1)),
+            (f"relay_{prefix}_{n}" for n in count(1)),
             transcription_model=target.transcription_model,
             tools=self.tools.definitions(),
             ask_first=self.tools.ask_first(),
@@ -282,6 +285,8 @@ class LiveSession:
     def hear(self, frame: bytes) -> None:
         """Take a frame of the page's microphone, in its input format; raises ``AudioFormatError``."""
         self.microphone.count(frame)
+        if not frame:
+            return
         if self.recorder is not None:
             self.recorder.microphone(frame, self.clock.now())
         if self.conversation.hear(frame, self.transcoding.input):

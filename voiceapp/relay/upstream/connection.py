@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -21,7 +23,8 @@ from voiceapp.config import UpstreamKind
 from voiceapp.errors import DecodeError, UpstreamClosed, UpstreamError, UpstreamRefused, UpstreamTimeout
 from voiceapp.protocol import codec, dialects
 from voiceapp.protocol.dialects import Dialect, Half
-from voiceapp.protocol.events import Error, Event, ResponseOutputAudioDelta, SessionCreated, UnknownEvent
+from voiceapp.protocol.events import Error, Event, SessionCreated, UnknownEvent
+from voiceapp.protocol.page import SERVER_MESSAGES
 from voiceapp.relay.upstream import target as targets
 from voiceapp.relay.upstream.target import Target
 from voiceapp.types import JsonObject
@@ -31,8 +34,14 @@ logger = logging.getLogger(__name__)
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 """Largest message from a service: an item that is retrieved holds all of its audio."""
 
+MAX_FRAGMENTS = 4096
+"""Pieces of one message: a message of ``MAX_MESSAGE_BYTES`` in frames of 4 kB."""
+
 MAX_UNSENT_BYTES = 1024 * 1024
 """Bytes that may wait for a service that does not read: 15 s of PCM16 in base64. Then it counts as gone."""
+
+LOG_AGAIN_S = 60.0
+"""The same kind of trouble of one connection is logged again after this."""
 
 PING_AFTER_S = 20.0
 PING_REPLY_S = 20.0
@@ -54,6 +63,7 @@ class _Socket(WSListener):
         self.on_end: Callable[[UpstreamError], None] | None = None
         self.early: list[bytes] = []
         self.parts: list[bytes] = []
+        self.parts_bytes = 0
         self.congested = False
         self.unwanted = False
         self.first: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -87,13 +97,14 @@ class _Socket(WSListener):
         data = frame.get_payload_as_bytes()
         if not frame.fin or self.parts:
             self.parts.append(data)
-            if sum(map(len, self.parts)) > MAX_MESSAGE_BYTES:
+            self.parts_bytes += len(data)
+            if self.parts_bytes > MAX_MESSAGE_BYTES or len(self.parts) > MAX_FRAGMENTS:
                 transport.send_close(WSCloseCode.MESSAGE_TOO_BIG)
                 transport.disconnect()
                 return
             if not frame.fin:
                 return
-            data, self.parts = b"".join(self.parts), []
+            data, self.parts, self.parts_bytes = b"".join(self.parts), [], 0
         if not self.first.done():
             self.first.set_result(data)
         elif self.on_message is None:
@@ -124,6 +135,7 @@ class Upstream:
         self._transport = transport
         self._receive: Receive | None = None
         self._closing = False
+        self._logged_at: dict[str, float] = {}
 
     def start(self, first: bytes, receive: Receive, lost: Lost) -> None:
         """Deliver the first frame, what came with it, and everything from now on."""
@@ -162,17 +174,30 @@ class Upstream:
             self._transport.disconnect(graceful=False)
 
     def _message(self, data: bytes) -> None:
-        assert self._receive is not None
         try:
             if self.dialect is Dialect.GA:
-                event = codec.decode_server(data)
-                is_audio = isinstance(event, ResponseOutputAudioDelta)
-                self._receive(event, "" if is_audio else data.decode())
+                self._deliver(*codec.decode_server(data))
                 return
-            for fields in dialects.to_ga(codec.decode_fields(data), self.dialect, Half.SERVER):
-                self._receive(codec.server_event(fields), codec.encode_fields(fields).decode())
+            for fields in dialects.to_ga(codec.decode_server_fields(data), self.dialect, Half.SERVER):
+                fields.pop("seq", None)
+                self._deliver(codec.server_event(fields), codec.encode_fields(fields).decode())
         except DecodeError as error:
-            logger.warning("upstream sent an event that cannot be read (%s)", error.code)
+            self._log_once(f"an event that cannot be read ({error.code})")
+
+    def _deliver(self, event: Event | UnknownEvent, text: str) -> None:
+        assert self._receive is not None
+        if isinstance(event, UnknownEvent) and event.type in SERVER_MESSAGES:
+            # On the page's socket it would pass for a message of the relay's.
+            self._log_once("a message of the relay's own kind, which is dropped")
+            return
+        self._receive(event, text)
+
+    def _log_once(self, sent: str) -> None:
+        """Say what is lost: once for each kind and minute, however often a service sends it."""
+        now = time.monotonic()
+        if now - self._logged_at.get(sent, -math.inf) >= LOG_AGAIN_S:
+            self._logged_at[sent] = now
+            logger.warning("upstream sent %s", sent)
 
     def _ended(self, error: UpstreamError) -> None:
         if not self._closing:
@@ -206,6 +231,9 @@ async def open_upstream(target: Target, timeout_s: float) -> tuple[Upstream, byt
             listener = _Socket()
             try:
                 transport = await _dial(target, headers, listener, timeout_s)
+                if transport.is_disconnected and not listener.first.done():
+                    # picows returns as if all were well where the line ends before the handshake does.
+                    raise UpstreamRefused("The service cannot be reached.", code="upstream_unreachable")
                 first = await listener.first
                 dialect = _dialect(first)
             except BaseException:
@@ -242,7 +270,8 @@ async def _dial(target: Target, headers: dict[str, str], listener: _Socket, time
             raise UpstreamRefused(
                 "The address does not speak WebSocket.", code="upstream_unreachable"
             ) from error
-        raise targets.refusal(int(error.response.status), target.kind) from error
+        wait_s = _retry_after_s(error.response.headers.get("Retry-After"))
+        raise targets.refusal(int(error.response.status), target.kind, retry_after_s=wait_s) from error
     except socket.gaierror as error:
         raise UpstreamRefused(
             "The service's name cannot be found. Check AZURE_OPENAI_ENDPOINT.", code="upstream_dns"
@@ -265,10 +294,16 @@ _FATAL = {
 }
 
 
+def _retry_after_s(value: object) -> float:
+    """Return the seconds of ``Retry-After`` (RFC 9110, 10.2.3); a date there counts as none."""
+    text = str(value or "").strip()
+    return float(text) if text.isdecimal() and len(text) < 6 else 0.0
+
+
 def _dialect(first: bytes) -> Dialect:
     """Return the dialect that the first frame speaks; an ``error`` there is a refusal."""
     try:
-        fields = codec.decode_fields(first)
+        fields = codec.decode_server_fields(first)
     except DecodeError as error:
         raise UpstreamRefused(
             "The service does not speak the Realtime protocol.", code="upstream_protocol"
@@ -277,7 +312,7 @@ def _dialect(first: bytes) -> Dialect:
         refusal = fields.get("error")
         code = str(refusal.get("code") or "") if isinstance(refusal, dict) else ""
         raise targets.refusal(_FATAL.get(code.rsplit(".", 1)[-1], 400), UpstreamKind.AZURE_GA)
-    if fields["type"] not in (SessionCreated.type_name(), "transcription_session.created"):
+    if fields["type"] != SessionCreated.type_name():
         raise UpstreamRefused("The service began with an unexpected event.", code="upstream_protocol")
     session = fields.get("session")
     return dialects.detect(session if isinstance(session, dict) else {})

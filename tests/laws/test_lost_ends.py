@@ -1,0 +1,231 @@
+"""Whatever a service breaks or leaves out of an answer: the next typed turn is answered soon."""
+
+from __future__ import annotations
+
+import copy
+import json
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voiceapp.assistants.assistant import AssistantConfig
+from voiceapp.conversation.actions import Save, SendBrowser, SendUpstream
+from voiceapp.conversation.conversation import Conversation
+from voiceapp.errors import DecodeError
+from voiceapp.protocol import codec
+from voiceapp.types import JsonObject
+
+SOON_MS = 40_000
+"""Within which the next turn is answered, on a clock that the test drives."""
+
+WHERE = {"response_id": "resp_1", "item_id": "item_1", "output_index": 0, "content_index": 0}
+ITEM = {"id": "item_1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+ANSWER: list[JsonObject] = [
+    {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "output": []}},
+    {"type": "response.output_item.added", "response_id": "resp_1", "output_index": 0, "item": ITEM},
+    {"type": "conversation.item.added", "item": ITEM, "previous_item_id": None},
+    {"type": "response.output_audio_transcript.delta", **WHERE, "delta": "Good "},
+    {"type": "response.output_audio.delta", **WHERE, "delta": "AAAA"},
+    {"type": "response.output_audio_transcript.done", **WHERE, "transcript": "Good day."},
+    {"type": "response.output_audio.done", **WHERE},
+    {"type": "conversation.item.done", "item": {**ITEM, "status": "completed"}, "previous_item_id": None},
+    {"type": "response.output_item.done", "response_id": "resp_1", "output_index": 0, "item": ITEM},
+    {"type": "response.done", "response": {
+        "id": "resp_1", "status": "completed", "conversation_id": "conv", "status_details": None,
+        "usage": {"total_tokens": 5}, "metadata": {}, "output": [{**ITEM, "status": "completed"}],
+    }},
+]  # fmt: skip
+LAST = len(ANSWER) - 1
+
+
+class Scene:
+    """A conversation that has asked for an answer, and what it did so far."""
+
+    def __init__(self) -> None:
+        self.talk = Conversation(AssistantConfig(slug="a", name="A"), (f"relay_{n}" for n in count()))
+        self.now = 0.0
+        self.actions: list[Any] = []
+        self.service({"type": "session.created", "session": {}})
+        self.service({"type": "session.updated", "session": {}})
+        self.page({"type": "response.create"})
+        assert self.asked() == 1
+
+    def service(self, fields: JsonObject, *, raw: str = "") -> None:
+        """Let an event come over the wire, as a connection reads it."""
+        self.now += 20
+        try:
+            event, text = codec.decode_server(raw or json.dumps({"event_id": "e", **fields}))
+        except DecodeError:
+            return
+        self.actions += self.talk.receive_server(event, text, self.now)
+
+    def page(self, fields: JsonObject) -> None:
+        self.actions += self.talk.receive_client(codec.client_event(fields), self.now)
+
+    def asked(self) -> int:
+        """Count the responses that were asked for."""
+        sent = [one.fields["type"] for one in self.actions if isinstance(one, SendUpstream)]
+        return sent.count("response.create")
+
+    def next_turn_is_asked_for(self) -> None:
+        before = self.asked()
+        item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "And?"}]}
+        self.page({"type": "conversation.item.create", "item": item})
+        self.page({"type": "response.create"})
+        until = self.now + SOON_MS
+        while self.asked() == before and self.now < until:
+            self.now += 250
+            self.actions += self.talk.tick(self.now)
+        assert self.asked() > before, "the next turn was never asked for"
+
+    def said_in_words(self) -> bool:
+        """Whether the page was told that an answer is lost."""
+        messages = [json.loads(one.text) for one in self.actions if isinstance(one, SendBrowser)]
+        return any(one["type"] == "notice" and one["code"] == "response_lost" for one in messages)
+
+    def kept(self) -> dict[str, Any]:
+        records = [one.record for one in self.actions if isinstance(one, Save)]
+        return {getattr(one, "item_id", ""): one for one in records}
+
+
+def test_an_ordinary_answer_is_followed_at_once() -> None:
+    scene = Scene()
+    for event in ANSWER:
+        scene.service(event)
+    before = scene.now
+    scene.next_turn_is_asked_for()
+    assert scene.now == before
+    assert not scene.said_in_words()
+    assert scene.kept()["item_1"].generated_text == "Good day."
+
+
+RESPONSES: list[tuple[str, Any]] = [
+    (member, odd)
+    for member in ("usage", "status_details", "output", "metadata", "status", "conversation_id", "id")
+    for odd in ("none", "x", [], 5, None, True, {"error": "rate limited"}, [1])
+]
+
+
+@pytest.mark.parametrize(("member", "odd"), RESPONSES)
+def test_an_end_with_an_odd_member_is_an_end(member: str, odd: Any) -> None:
+    scene = Scene()
+    for event in ANSWER[:-1]:
+        scene.service(event)
+    done = copy.deepcopy(ANSWER[-1])
+    done["response"][member] = odd
+    scene.service(done)
+    before = scene.now
+    scene.next_turn_is_asked_for()
+    assert scene.now == before, "the end was not taken for one"
+
+
+@pytest.mark.parametrize("number", ["NaN", "1e999", '"\\ud83d"', '"\x02"'])
+def test_an_end_that_is_no_json_is_an_end(number: str) -> None:
+    scene = Scene()
+    for event in ANSWER[:-1]:
+        scene.service(event)
+    scene.service({}, raw=json.dumps(ANSWER[-1]).replace('"total_tokens": 5', f'"total_tokens": {number}'))
+    before = scene.now
+    scene.next_turn_is_asked_for()
+    assert scene.now == before
+
+
+@pytest.mark.parametrize("created", [{}, {"response": {"status": "in_progress"}}, {"response": "x"}, None])
+def test_an_end_without_a_readable_beginning_is_an_end(created: JsonObject | None) -> None:
+    scene = Scene()
+    if created is not None:
+        scene.service({"type": "response.created", **created})
+    scene.service(ANSWER[-1])
+    before = scene.now
+    scene.next_turn_is_asked_for()
+    assert scene.now == before
+
+
+@pytest.mark.parametrize("length", range(len(ANSWER)))
+def test_an_answer_that_stops_anywhere_is_given_up_in_words(length: int) -> None:
+    scene = Scene()
+    for event in ANSWER[:length]:
+        scene.service(event)
+    scene.next_turn_is_asked_for()
+    assert scene.said_in_words()
+    kept = scene.kept()
+    assert all(record.status != "in_progress" for record in kept.values())
+
+
+def test_an_answer_of_which_something_comes_is_not_given_up() -> None:
+    scene = Scene()
+    for event in ANSWER[:4]:
+        scene.service(event)
+    for _ in range(10):
+        scene.now += 25_000
+        scene.actions += scene.talk.tick(scene.now)
+        scene.service(ANSWER[4])
+    assert not scene.said_in_words()
+
+
+def test_a_fault_of_the_service_in_place_of_the_end_is_not_waited_out() -> None:
+    scene = Scene()
+    for event in ANSWER[:6]:
+        scene.service(event)
+    scene.service({"type": "error", "error": {"type": "server_error", "code": None, "message": "Oops."}})
+    before = scene.now
+    scene.next_turn_is_asked_for()
+    assert scene.now - before < 5_000
+
+
+def test_the_late_end_of_a_response_that_was_given_up_ends_no_other() -> None:
+    scene = Scene()
+    for event in ANSWER[:6]:
+        scene.service(event)
+    scene.next_turn_is_asked_for()
+    asked = scene.asked()
+    scene.service(ANSWER[-1])
+    scene.page({"type": "response.create"})
+    assert scene.asked() == asked, "the response that is under way was taken for ended"
+
+
+ODD = st.sampled_from([None, 5, "x", [], {}, True, [None], {"a": 1}])
+
+
+@st.composite
+def mutated_answers(draw: st.DrawFn) -> list[JsonObject]:  # noqa: C901 - one step for each fault
+    """An ordinary answer with one to three faults: members missing or odd, events lost, doubled or moved."""
+    answer = copy.deepcopy(ANSWER)
+    for _ in range(draw(st.integers(1, 3))):
+        place = draw(st.integers(0, len(answer) - 1))
+        event = answer[place]
+        match draw(st.sampled_from(["missing", "odd", "inner", "lost", "doubled", "moved", "cut"])):
+            case "missing":
+                event.pop(draw(st.sampled_from(sorted(event))), None)
+            case "odd":
+                event[draw(st.sampled_from(sorted(event)))] = draw(ODD)
+            case "inner":
+                inner = next((value for value in event.values() if isinstance(value, dict) and value), None)
+                if inner is not None:
+                    inner[draw(st.sampled_from(sorted(inner)))] = draw(ODD)
+            case "lost":
+                del answer[place]
+            case "doubled":
+                answer.insert(place, copy.deepcopy(event))
+            case "moved":
+                answer.insert(draw(st.integers(0, len(answer))), answer.pop(place))
+            case "cut":
+                del answer[place:]
+        answer = [event for event in answer if event]
+        if not answer:
+            break
+    return answer
+
+
+@settings(max_examples=300)
+@given(mutated_answers())
+def test_whatever_is_broken_the_next_turn_is_answered(answer: list[JsonObject]) -> None:
+    scene = Scene()
+    for event in answer:
+        scene.service(event)
+    scene.next_turn_is_asked_for()
+    scene.actions += scene.talk.finish(scene.now)
+    assert all(record.status != "in_progress" for record in scene.kept().values())
