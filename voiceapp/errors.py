@@ -125,9 +125,19 @@ class ToolFailed(ToolError):
 
 
 class UpstreamError(VoiceAppError):
-    """The Realtime service could not be used."""
+    """The Realtime service could not be used.
+
+    ``final``: calling it again would not help. ``retry_after_s``: it asked not to be called before that.
+    """
 
     default_code = "upstream_error"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, final: bool = False, retry_after_s: float = 0.0
+    ) -> None:
+        super().__init__(message, code=code)
+        self.final = final
+        self.retry_after_s = retry_after_s
 
 
 class UpstreamRefused(UpstreamError):

@@ -276,7 +276,7 @@ async def test_each_connection_has_a_fresh_token(talking: Talk) -> None:
 
 
 async def test_a_service_that_stays_away_ends_the_session_in_words(talking: Talk, monkeypatch: Any) -> None:
-    monkeypatch.setattr("voiceapp.relay.upstream.link.RECONNECTS", 1)
+    monkeypatch.setattr("voiceapp.relay.upstream.link.PATIENCE_S", 0.5)
     async with talking() as (page, upstream):
         upstream.refuse = 503
         await upstream.drop()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import random
 import time
+from itertools import count
 from typing import Protocol
 from uuid import UUID
 
 from voiceapp.config import VoiceConfig
 from voiceapp.conversation.actions import Action, SendBrowser, notice
 from voiceapp.conversation.conversation import Conversation
-from voiceapp.errors import UpstreamError
+from voiceapp.errors import UpstreamError, UpstreamRefused, UpstreamTimeout
 from voiceapp.protocol.events import Event, UnknownEvent
 from voiceapp.protocol.page import SessionRenewed
 from voiceapp.relay.upstream.connection import Upstream, open_upstream
@@ -21,7 +24,13 @@ from voiceapp.types import JsonObject
 logger = logging.getLogger(__name__)
 
 RECONNECTS = 3
-"""Times in a row that a lost service is dialled again, with a growing pause."""
+"""Connections in a row that may be lost without an answer on any of them."""
+LASTING_S = 60.0
+"""A connection that lasted so long is no such one, also without an answer."""
+PATIENCE_S = 30.0
+"""How long a lost service is called again while it is away: as long as a session waits for its page."""
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.4, 5.0
+"""Pauses between calls: each is twice the one before, and up to a quarter longer or shorter by chance."""
 
 STARTING_NOTICE_S = 1.0
 """How long dialling may take before the page is told that it takes time."""
@@ -68,6 +77,7 @@ class UpstreamLink:
         self._owner = owner
         self._upstream: Upstream | None = None
         self._opened_at = self._opened_loop_s = 0.0
+        self._failures = 0
         self._lost: asyncio.Future[UpstreamError | None]
 
     def send(self, fields: JsonObject) -> None:
@@ -93,25 +103,50 @@ class UpstreamLink:
 
     async def keep(self) -> UpstreamError:
         """Keep the service at hand; return why it cannot be had any more."""
-        failures = 0
         while True:
             try:
                 await self._dial()
-                lost = await self._until_lost()
-                if lost is None:
-                    continue
-                error = lost
-                failures = 0 if self._owner.conversation.ready else failures
             except UpstreamError as refused:
-                error = refused
-            began = self._upstream is not None
+                if not await self._called_again(refused):
+                    return refused
+            answers = self._owner.conversation.answers
+            error = await self._until_lost()
+            if error is None:
+                continue
             self._owner.perform(self._owner.conversation.disconnected(self._owner.clock.now()))
-            failures += 1
-            if not began or failures > RECONNECTS:
+            if (
+                self._owner.conversation.answers > answers
+                or asyncio.get_running_loop().time() - self._opened_loop_s > LASTING_S
+            ):
+                self._failures = 0
+            self._failures += 1
+            if error.final or self._failures > RECONNECTS:
                 return error
-            again = notice("upstream_reconnecting", "The voice service was lost. Calling it again…")
-            self._owner.perform([again])
-            await asyncio.sleep(0.2 * 2**failures)
+            self._owner.perform([notice("upstream_reconnecting", CALLING_AGAIN)])
+            await asyncio.sleep(_pause(self._failures))
+
+    async def _called_again(self, refused: UpstreamError) -> bool:
+        """Call a service that is away until it answers; return whether it did in time.
+
+        One that was never there, or says what calling again cannot mend, is not called again.
+        """
+        if self._upstream is None:
+            return False
+        time_left = asyncio.get_running_loop().time
+        patient_until = time_left() + PATIENCE_S
+        for attempt in count(self._failures + 1):
+            pause = max(_pause(attempt), refused.retry_after_s)
+            if refused.final or time_left() + pause > patient_until:
+                return False
+            self._owner.perform([notice("upstream_reconnecting", CALLING_AGAIN)])
+            await asyncio.sleep(pause)
+            try:
+                await self._dial()
+            except UpstreamError as again:
+                refused = again
+            else:
+                return True
+        return False
 
     async def _dial(self, *, renewing: bool = False) -> bool:
         """Connect, and let go of the connection before, if there is one.
@@ -165,16 +200,30 @@ class UpstreamLink:
 
         Moves to a new one before the service's cap ends it.
         """
+        loop = asyncio.get_running_loop()
+        ready_by = loop.time() + self._timeout_s
         while True:
             if self._lost.done():
                 return self._lost.result()
             await asyncio.wait({self._lost}, timeout=RENEW_CHECK_S)
+            if self._owner.conversation.ready:
+                ready_by = math.inf
+            elif not self._lost.done() and loop.time() > ready_by:
+                return self._not_ready()
             if not self._lost.done() and self._renewal_due():
                 try:
                     if await self._dial(renewing=True):
+                        ready_by = loop.time() + self._timeout_s
                         self._owner.perform([SendBrowser(SessionRenewed())])
                 except UpstreamError as error:
                     logger.warning("session %s: no new connection yet (%s)", self._session_id, error.code)
+
+    def _not_ready(self) -> UpstreamError:
+        """Return why a connection is given up on which the session was never configured."""
+        if refusal := self._owner.conversation.refusal:
+            return UpstreamRefused(refusal, code="configuration_refused", final=True)
+        message = f"The service did not take the session's settings within {self._timeout_s:g} seconds."
+        return UpstreamTimeout(message, code="upstream_timeout")
 
     def _renewal_due(self) -> bool:
         conversation = self._owner.conversation
@@ -190,3 +239,13 @@ class UpstreamLink:
         left = expires_at - self._opened_at - open_s
         quiet = conversation.quiet(self._owner.clock.now())
         return left < min(RENEW_AT_LAST_S, end_part) or (left < min(RENEW_BEFORE_S, end_part) and quiet)
+
+
+CALLING_AGAIN = "The voice service was lost. Calling it again…"
+
+
+def _pause(attempt: int) -> float:
+    """Return how long to wait before calling again, in seconds."""
+    pause: float = min(FIRST_PAUSE_S * 2 ** (attempt - 1), LAST_PAUSE_S)
+    # Many sessions that lost the same service must not call it in one moment.
+    return pause * random.uniform(0.75, 1.25)  # noqa: S311

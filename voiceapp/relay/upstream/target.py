@@ -87,12 +87,14 @@ def _engine_base(config: VoiceConfig, own_address: tuple[str, int] | None) -> st
     return f"ws://[{host}]:{port}" if ":" in host else f"ws://{host}:{port}"
 
 
-def refusal(status: int, kind: UpstreamKind) -> UpstreamRefused:
+def refusal(status: int, kind: UpstreamKind, *, retry_after_s: float = 0.0) -> UpstreamRefused:
     """Return the error for an HTTP status with which a service refused the connection."""
     azure = kind is not UpstreamKind.EMBEDDED
     if status in (401, 403):
         name = "AZURE_OPENAI_API_KEY" if azure else "VOICEAPP_ENGINE_API_KEY"
-        return UpstreamRefused(f"The service refused the key. Check {name}.", code="upstream_unauthorized")
+        return UpstreamRefused(
+            f"The service refused the key. Check {name}.", code="upstream_unauthorized", final=True
+        )
     if status == 404:
         hint = {
             UpstreamKind.AZURE_GA: "A resource that only has the preview API needs AZURE_OPENAI_API_VERSION.",
@@ -105,14 +107,22 @@ def refusal(status: int, kind: UpstreamKind) -> UpstreamRefused:
             if azure
             else f"There is no voice engine at this address. {hint}",
             code="upstream_not_found",
+            final=True,
         )
     if status == 429:
-        return UpstreamRefused("The service is too busy at the moment. Try again soon.", code="upstream_busy")
+        return UpstreamRefused(
+            "The service is too busy at the moment. Try again soon.",
+            code="upstream_busy",
+            retry_after_s=retry_after_s,
+        )
     if status == 400:
         return UpstreamRefused(
             "The service did not accept the request. Check that the deployment is a realtime model.",
             code="upstream_bad_request",
+            final=True,
         )
     return UpstreamRefused(
-        f"The service is not available (HTTP {status}). Try again soon.", code="upstream_unavailable"
+        f"The service is not available (HTTP {status}). Try again soon.",
+        code="upstream_unavailable",
+        retry_after_s=retry_after_s,
     )
