@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.parts.clock import DrivenLoop
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -19,6 +21,18 @@ if TYPE_CHECKING:
     from tests.parts.page import Talk
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
+
+
+def pytest_asyncio_loop_factories() -> dict[str, type[DrivenLoop]]:
+    """Give every test a clock that it can put forward."""
+    return {"driven": DrivenLoop}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the modules that take longest: none of them is left to run alone when all else is done."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -84,13 +98,14 @@ def talking(settings: Any, signed_in: dict[str, Any], tmp_path: Path) -> Talk:
 
 
 @pytest.fixture
-def toolbox(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def toolbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """Tools for one test: a gate that opens when told, and what each was called with."""
     from tests.parts.gates import gated_tools
 
     tools, seen = gated_tools()
     monkeypatch.setattr("voiceapp.relay.session.live.registry", tools)
-    return seen
+    yield seen
+    seen["unblock"].set()
 
 
 @pytest.fixture

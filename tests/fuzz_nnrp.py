@@ -17,7 +17,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from voiceapp.types import JsonObject
@@ -123,9 +123,9 @@ def broken(rng: random.Random) -> bytes | str:
     return bytes(raw)
 
 
-async def attack(url: str, rng: random.Random, until: float, seen: Counter[str]) -> None:
+async def attack(url: str, rng: random.Random, goes_on: Callable[[], bool], seen: Counter[str]) -> None:
     """Connect again and again, send, and read every answer."""
-    while time.monotonic() < until:
+    while goes_on():
         async with websockets.connect(f"{url}?token={TOKEN}", compression=None, max_size=None) as socket:
             reader = asyncio.create_task(read(socket, seen))
             try:
@@ -160,11 +160,11 @@ async def read(socket: websockets.ClientConnection, seen: Counter[str]) -> None:
         pass
 
 
-async def neighbour(url: str, until: float, seen: Counter[str]) -> None:
+async def neighbour(url: str, goes_on: Callable[[], bool], seen: Counter[str]) -> None:
     """Hold conversations that nothing must disturb."""
     async with connect(url, TOKEN) as client:
         session = await client.open_session()
-        while time.monotonic() < until:
+        while goes_on():
             running = await session.start(
                 {"model": "m", "messages": [{"role": "user", "content": "x"}], "stream": True}
             )
@@ -174,8 +174,12 @@ async def neighbour(url: str, until: float, seen: Counter[str]) -> None:
         await session.close()
 
 
-async def fuzz(seconds: float, seed: int) -> JsonObject:
-    """Attack for so long; return what was seen, and ``problems``, which should be empty."""
+async def fuzz(more: Callable[[Counter[str]], bool], seed: int, patience_s: float) -> JsonObject:
+    """Attack while ``more`` of what was seen so far is wanted.
+
+    Returns what was ``seen``, and ``problems``, which should be empty. Raises ``TimeoutError`` where that
+    takes longer than ``patience_s``.
+    """
     kept, seen = Kept(), Counter[str]()
     problems: list[str] = []
     loop = asyncio.get_running_loop()
@@ -185,18 +189,20 @@ async def fuzz(seconds: float, seed: int) -> JsonObject:
     try:
         app = NnrpApp(Door(Scripted(engine)))
         async with serving(app) as url:
-            until = time.monotonic() + seconds
-            attacks = [attack(url, random.Random(seed + n), until, seen) for n in range(CLIENTS)]
-            async with asyncio.timeout(seconds + 30):
-                done = await asyncio.gather(*attacks, neighbour(url, until, seen), return_exceptions=True)
-            problems += [repr(one) for one in done if isinstance(one, BaseException)]
-            async with asyncio.timeout(10):
+
+            def goes_on() -> bool:
+                return more(seen)
+
+            attacks = [attack(url, random.Random(seed + n), goes_on, seen) for n in range(CLIENTS)]
+            async with asyncio.timeout(patience_s):
+                done = await asyncio.gather(*attacks, neighbour(url, goes_on, seen), return_exceptions=True)
                 while app.connections:
                     await asyncio.sleep(0.01)
+            problems += [repr(one) for one in done if isinstance(one, BaseException)]
     finally:
         logging.getLogger().removeHandler(kept)
         loop.set_exception_handler(None)
-    return {"seconds": seconds, "seed": seed, "seen": dict(seen), "problems": problems + kept.lines}
+    return {"seed": seed, "seen": dict(seen), "problems": problems + kept.lines}
 
 
 def main() -> None:
@@ -204,7 +210,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
-    found = asyncio.run(fuzz(options.seconds, options.seed))
+    until = time.monotonic() + options.seconds
+    found = asyncio.run(fuzz(lambda _: time.monotonic() < until, options.seed, options.seconds + 30))
     print(json.dumps(found, indent=2))
     sys.exit(bool(found["problems"]))
 

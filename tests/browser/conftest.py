@@ -6,13 +6,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from django.conf import settings
 from playwright.sync_api import Playwright, sync_playwright
 
 from tests.browser.browser import CHROMIUM, close_shared
 from tests.browser.scripted import ScriptedServer
-from tests.parts.places import ROOT
+from tests.parts.engine_parts import say, words_of
 
 if not settings.configured and not os.environ.get("DJANGO_SETTINGS_MODULE"):
     settings.configure(USE_TZ=True)
@@ -37,9 +39,9 @@ def server() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture(scope="session")
-def speech() -> Path:
-    """The folder with recorded speech."""
-    folder = Path(os.environ.get("SHARED_DIR", ROOT.parent / "shared")) / "audio"
-    if not folder.is_dir():
-        pytest.skip(f"no recorded speech at {folder}")
+def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what is said to the page, by the product's own voice."""
+    folder = tmp_path_factory.mktemp("speech")
+    for name in ("joke", "weather", "thanks"):
+        soundfile.write(folder / f"{name}.wav", np.frombuffer(say(words_of(name)), "<i2"), 24_000)
     return folder

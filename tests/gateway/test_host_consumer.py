@@ -18,10 +18,11 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from tests.parts.hosts import COMPLETED, delta, generate, host
-from tests.parts.stalls import longest_stall
+from tests.parts.stalls import turns_during
 from voiceapp.gateway import host_consumer
 from voiceapp.records.models import ApiToken, Assistant
 from voiceapp.records.store.tokens import forget_known, make_token
+from voiceapp.serving.scope import MESSAGES_A_TURN, in_turns
 from voiceapp.text.model_host import link as host_link
 from voiceapp.text.model_host import provider
 from voiceapp.text.model_host.link import HostLink
@@ -103,8 +104,9 @@ async def test_a_host_that_floods_holds_nobody_up_and_fills_no_log(
         return {"type": "websocket.receive", "text": "{"} if left else {"type": "websocket.disconnect"}
 
     with caplog.at_level(logging.INFO):
-        assert await longest_stall(host_consumer._read(receive, link)) < 0.05
+        turns = await turns_during(host_consumer._read(in_turns(receive), link))
         link.close()
+    assert turns >= 20_000 // MESSAGES_A_TURN
     assert len(caplog.records) == host_link.MAX_LOGGED + 1
     assert "19999 messages were dropped" in caplog.text
 

@@ -16,6 +16,7 @@ from django.conf import settings
 from httpx_sse import aconnect_sse
 
 from tests.parts.chat_server import chat_server, sse, text
+from tests.parts.clock import until_still
 from tests.parts.contracts import FOLDER, load
 from tests.parts.nnrp_parts import (
     TEXT,
@@ -191,10 +192,7 @@ async def test_a_reader_who_does_not_read_stops_the_service_behind() -> None:
         asked = {**request(), "nnrp": {"diagnostics": True}}
         async with client.stream("POST", PATH, json=asked) as response:
             assert response.status_code == 200
-            before = -1
-            while endless.sent != before:
-                before = endless.sent
-                await asyncio.sleep(0.2)
+            await until_still(lambda: endless.sent)
         await endless.closed.wait()
         while app.under_way:
             await asyncio.sleep(0.01)

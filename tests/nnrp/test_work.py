@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.parts.chat_server import chat_server, sse, text
+from tests.parts.clock import pass_time, until_still
 from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, remote, serving, steady
 from tests.parts.nnrp_talk import WIDE, begin, raw, received, submit, talking
 from tests.parts.places import ROOT
@@ -27,7 +28,7 @@ from voiceapp.types import JsonObject
 # -- cancellation and time ------------------------------------------------------------------------------
 
 
-async def test_a_cancel_ends_the_request_behind_within_a_second() -> None:
+async def test_a_cancel_ends_the_request_behind() -> None:
     async with (
         chat_server(script=sse(text("Once ")), hold=asyncio.Event()) as chat,
         serving(NnrpApp(Door(remote(chat.base_url)))) as url,
@@ -37,14 +38,13 @@ async def test_a_cancel_ends_the_request_behind_within_a_second() -> None:
         running = await session.start(body())
         events = running.events()
         assert (await anext(events))["delta"] == "Once "
-        began = time.monotonic()
         await running.cancel()
         with pytest.raises(OperationDropped) as caught:
             await anext(events)
         assert caught.value.reason == DropReason.PEER_CANCELLED
-        async with asyncio.timeout(1):
+        # It would hold its answer for ever.
+        async with asyncio.timeout(10):
             await chat.left.wait()
-        assert time.monotonic() - began < 1
 
 
 async def test_a_client_that_goes_away_ends_its_requests() -> None:
@@ -53,7 +53,7 @@ async def test_a_client_that_goes_away_ends_its_requests() -> None:
         running = await (await client.open_session()).start(body())
         await anext(running.events())
         await client._socket.close()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             await endless.closed.wait()
             while not door.charged:
                 await asyncio.sleep(0.01)
@@ -65,19 +65,22 @@ async def test_enough_events_cancel_an_operation_from_this_side() -> None:
     async with talking(endless) as (client, _, _):
         running = await (await client.open_session()).start(body(), policy={"cancel_after_events": 3})
         events = [event async for event in running.events()]
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(10):
             await endless.closed.wait()
     assert [event["type"] for event in events[:-1]] == ["response.output_text.delta"] * 3
     assert events[-1] == {"type": "response.cancelled", "reason": "cancel_after_events"}
 
 
 async def test_a_time_out_ends_an_operation() -> None:
-    endless = Endless()
+    endless = Endless(pause_s=1)
     async with talking(endless) as (client, _, _):
-        began = time.monotonic()
-        running = await (await client.open_session()).start(body(), policy={"timeout_ms": 200})
-        event = await running.result()
-        assert 0.2 <= time.monotonic() - began < 2
+        running = await (await client.open_session()).start(body(), policy={"timeout_ms": 60_000})
+        events = running.events()
+        await anext(events)
+        await pass_time(50)
+        assert not endless.closed.is_set()
+        await pass_time(11)
+        event = [event async for event in events][-1]
         assert event["error"]["code"] == "request_timeout"
         assert endless.closed.is_set()
 
@@ -126,14 +129,15 @@ async def test_an_operation_waits_for_a_place_among_its_tokens_requests() -> Non
         assert (await second.result())["type"] == "response.cancelled"
 
 
-async def test_who_waits_too_long_for_a_place_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "QUEUE_S", 0.1)
-    endless = Endless()
+async def test_who_waits_too_long_for_a_place_is_told_so() -> None:
+    endless = Endless(pause_s=1)
     async with talking(endless, at_once=1) as (client, _, _):
         session = await client.open_session()
         first = await session.start(body())
         await anext(first.events())
-        second = await (await session.start(body())).result()
+        waiting = await session.start(body())
+        await pass_time(work.QUEUE_S)
+        second = await waiting.result()
         assert second["error"]["code"] == "backend_overload"
         assert second["error"]["type"] == "rate_limit_error"
 
@@ -172,8 +176,7 @@ async def test_a_token_has_a_bounded_number_of_connections(monkeypatch: pytest.M
                     await asyncio.sleep(0.01)
 
 
-async def test_a_client_that_does_not_read_is_bounded_and_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consumer, "SEND_S", 0.5)
+async def test_a_client_that_does_not_read_is_bounded_and_sent_away() -> None:
     made = 0
 
     async def flood(_: JsonObject) -> AsyncGenerator[JsonObject]:
@@ -192,6 +195,8 @@ async def test_a_client_that_does_not_read_is_bounded_and_sent_away(monkeypatch:
             session = number // operations.MAX_SESSION_OPERATIONS + 1
             await submit(socket, body(), number + 1, session=session, nnrp={"diagnostics": True})
         socket.transport.pause_reading()
+        await until_still(lambda: made)
+        await pass_time(consumer.SEND_S + 1)
         async with asyncio.timeout(10):
             while app.connections:
                 await asyncio.sleep(0.05)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import functools
 import itertools
 import json
@@ -19,7 +20,9 @@ from numpy.typing import NDArray
 from tests.parts.places import SHARED
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
+from voiceapp.audio.pcm import from_float, to_float
 from voiceapp.engine.inference import loading
+from voiceapp.engine.inference.recogniser import Recognition
 from voiceapp.engine.session.actions import Action, Send, Spoken, StartReply
 from voiceapp.engine.session.config import Kind
 from voiceapp.engine.session.event_types import EMITTED
@@ -27,32 +30,62 @@ from voiceapp.engine.session.items import TimedWord
 from voiceapp.engine.session.session import EngineSession
 from voiceapp.protocol import codec
 
-RECORDINGS = (
-    "jfk", "austen-1", "austen-2", "go-forward", "digits", "train", "weather", "timer", "joke", "capital",
-    "thanks", "hello",
-)  # fmt: skip
+RECORDINGS = {
+    "jfk": "And so my fellow Americans, ask not what your country can do for you, "
+    "ask what you can do for your country.",
+    "austen-1": "And Mister John Dashwood had then leisure to consider "
+    "how much there might be prudently in his power to do for them.",
+    "austen-2": "Had he married a more amiable woman, "
+    "he might have been made still more respectable than he was.",
+    "go-forward": "Go forward ten meters.",
+    "digits": "Two, nine, three, four, zero.",
+    "train": "What time does the next train to Manchester leave?",
+    "weather": "What is the weather going to be like in Paris this weekend?",
+    "timer": "Set a timer for twelve minutes and remind me to check the oven.",
+    "joke": "Tell me a short joke about computers.",
+    "capital": "What is the capital of Australia and how many people live there?",
+    "thanks": "Thank you very much, that is all I needed today.",
+    "hello": "Hello, can you hear me clearly?",
+}
+"""What the product's own voice says to the tests, by name. A sound file of the same name in the folder
+``audio`` beside the repository, where there is one, holds another voice with the same words."""
+LEAD_MS, TAIL_MS = 300, 200
+"""The silence before and after what a recording holds."""
 _NUMBERS = {"12": "twelve", "10": "ten", "2": "two", "9": "nine", "3": "three", "4": "four", "0": "zero"}
 
 
 def words_of(name: str) -> str:
-    """Return what is said in a recording; skip the test where the recordings are not at hand."""
-    path = SHARED / "audio" / "words.json"
-    if not path.exists():
-        pytest.skip("the recorded speech is not at hand (set SHARED_DIR to the folder that holds audio/)")
-    text: str = json.loads(path.read_text())[f"{name}.wav"]
-    return text
+    """Return what is said in a recording."""
+    return RECORDINGS[name]
 
 
+@functools.cache
 def recording(name: str, audio_format: AudioFormat = AudioFormat.PCM16) -> bytes:
-    """Return a recording in one of the engine's formats; skip where it is not at hand."""
-    words_of(name)
-    samples, rate = soundfile.read(SHARED / "audio" / f"{name}.wav", dtype="int16")
-    return in_format(samples, rate, audio_format)
+    """Return a sentence as the product's own voice says it, with a little silence around it."""
+    return quiet(LEAD_MS, audio_format) + say(words_of(name), audio_format) + quiet(TAIL_MS, audio_format)
+
+
+@functools.cache
+def say(text: str, audio_format: AudioFormat = AudioFormat.PCM16) -> bytes:
+    """Return any words as the product's own voice says them."""
+    samples = np.frombuffer(loaded().voice.speak(text).samples, "<i2")
+    return in_format(samples, 24_000, audio_format)
+
+
+def other_voices(audio_format: AudioFormat = AudioFormat.PCM16) -> dict[str, bytes]:
+    """Return the same sentences said by others, as far as they are at hand."""
+    files = {name: SHARED / "audio" / f"{name}.wav" for name in RECORDINGS}
+    return {
+        name: in_format(*soundfile.read(file, dtype="int16"), audio_format)
+        for name, file in files.items()
+        if file.exists()
+    }
 
 
 def in_format(samples: NDArray[np.int16], rate: int, audio_format: AudioFormat) -> bytes:
     """Return 16-bit samples of any rate in one of the engine's formats."""
-    data: bytes = soxr.resample(samples, rate, audio_format.rate_hz).astype("<i2").tobytes()
+    # In floating point: to 16-bit samples the library adds random dither.
+    data = from_float(soxr.resample(to_float(samples.astype("<i2").tobytes()), rate, audio_format.rate_hz))
     return data if audio_format is AudioFormat.PCM16 else g711.encode(data, audio_format)
 
 
@@ -76,6 +109,50 @@ def word_errors(said: str, heard: str) -> int:
         for j, second in enumerate(two, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (first != second))
     return row[-1]
+
+
+def heard_as(transcript: str) -> str:
+    """Return the name of the recording that a transcript is of, ``""`` where it is nearer to none than half.
+
+    How many of its words the ear gets right differs between processors, which round its weights differently;
+    which of the sentences it heard does not.
+    """
+    shares = {
+        name: word_errors(text, transcript) / len(plain_words(text)) for name, text in RECORDINGS.items()
+    }
+    name = min(shares, key=shares.__getitem__)
+    return name if shares[name] < 0.5 else ""
+
+
+def understood(said: str, heard: str) -> bool:
+    """Return whether a transcript has more than half of the words right: it is of what was said."""
+    return word_errors(said, heard) < len(plain_words(said)) / 2
+
+
+class FixedWords:
+    """A recogniser that always hears the same, whatever a processor makes of the real one's weights.
+
+    Each text is what is heard of speech of at least so many milliseconds, the silence around it included.
+    """
+
+    def __init__(self, *heard: tuple[int, str]) -> None:
+        self._heard = sorted(heard)
+
+    def recognise(self, samples: NDArray[np.float32], draft: tuple[int, ...] = ()) -> Recognition:
+        """Return the last text that so much speech is enough for."""
+        texts = [text for least_ms, text in self._heard if samples.size >= least_ms * 16]
+        return Recognition(texts[-1] if texts else "")
+
+
+def hear_only(monkeypatch: pytest.MonkeyPatch, *heard: tuple[int, str]) -> None:
+    """Let the engine's sessions that begin now recognise nothing but these words."""
+    recogniser: Any = FixedWords(*heard)
+    with_it = dataclasses.replace(loaded(), recogniser=recogniser)
+
+    async def ready() -> loading.Models:
+        return with_it
+
+    monkeypatch.setattr(loading, "ready", ready)
 
 
 @functools.cache

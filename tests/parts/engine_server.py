@@ -17,6 +17,7 @@ import websockets
 from django.conf import settings
 
 from tests.parts.engine_parts import quiet
+from tests.parts.quick_server import QuickServer
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.server.consumer import realtime_socket
 
@@ -30,7 +31,7 @@ class Addressed(Protocol):
     def address(self) -> str: ...
 
 
-class EngineServer(uvicorn.Server):
+class EngineServer(QuickServer):
     """Serves the engine's sockets, or another application, in a thread."""
 
     def __init__(self, app: Any = realtime_socket) -> None:
@@ -59,7 +60,7 @@ class EngineServer(uvicorn.Server):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.should_exit = True
+        self.stop()
         self._thread.join(TIMEOUT_S)
         self._socket.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from typing import Any
 
 from voiceapp.tools.registry import Registry
@@ -11,7 +11,9 @@ from voiceapp.tools.registry import Registry
 
 def gated_tools() -> tuple[Registry, dict[str, Any]]:
     """Return tools, and what tests need of them: gates that open when told, and what each was called with."""
-    seen: dict[str, Any] = {"calls": [], "gates": {n: asyncio.Event() for n in (1, 2, 3)}}
+    seen: dict[str, Any] = {
+        "calls": [], "gates": {n: asyncio.Event() for n in (1, 2, 3)}, "unblock": threading.Event()
+    }  # fmt: skip
     tools = Registry()
 
     async def wait(number: int) -> str:
@@ -20,12 +22,12 @@ def gated_tools() -> tuple[Registry, dict[str, Any]]:
         await seen["gates"][number].wait()
         return f"gate {number}"
 
-    def block(seconds: float) -> str:
-        """Block a thread."""
-        seen["calls"].append(seconds)
-        time.sleep(seconds)
+    def block(number: int) -> str:
+        """Block a thread until the test unblocks it."""
+        seen["calls"].append(number)
+        seen["unblock"].wait(60)
         return "blocked"
 
     tools.add(wait)
-    tools.add(block, timeout_s=0.3)
+    tools.add(block, timeout_s=3)
     return tools, seen

@@ -15,10 +15,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tests.parts.quick_server import QuickServer
+
 WAIT_S = 30
 
 
-class ToolServer(uvicorn.Server):
+class ToolServer(QuickServer):
     """Serves a few tools; ``entered`` says that ``wait`` runs, which it does until ``release`` is set.
 
     While ``open`` is not set nothing is answered at all.
@@ -103,9 +105,14 @@ class ToolServer(uvicorn.Server):
         assert self._ready.wait(WAIT_S)
         return self
 
+    def die(self) -> None:
+        """End without waiting for anything that is open."""
+        self.force_exit = True
+        self.stop()
+
     def __exit__(self, *_: object) -> None:
         self.release.set()
-        self.force_exit = self.should_exit = True
+        self.die()
         self._thread.join(WAIT_S)
         self._socket.close()
 

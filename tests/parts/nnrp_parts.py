@@ -7,7 +7,7 @@ import json
 import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from typing import Any
 
@@ -30,6 +30,7 @@ from nnrp.schema import StreamSemantics
 
 from tests.parts.chat_server import calls, chunk, ending, fragment, text
 from tests.parts.contracts import ToolCalls
+from tests.parts.quick_server import QuickServer
 from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.text.chat.service import RemoteCompletions, client_options
 from voiceapp.text.provider import Completions
@@ -79,16 +80,11 @@ class Door:
         self.charged.append((tokens_in, tokens_out))
 
 
-class _Server(uvicorn.Server):
-    def capture_signals(self) -> Any:
-        return nullcontext()
-
-
 @asynccontextmanager
 async def serving(app: Any) -> AsyncIterator[str]:
     """Serve an ASGI application in this event loop; return the address of its ``/nnrp``."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = _Server(
+        server = QuickServer(
             uvicorn.Config(
                 app,
                 lifespan="off",
@@ -106,7 +102,7 @@ async def serving(app: Any) -> AsyncIterator[str]:
                 await asyncio.sleep(0.01)
             yield f"ws://127.0.0.1:{listener.getsockname()[1]}/nnrp"
         finally:
-            server.should_exit = True
+            server.stop()
             await task
 
 

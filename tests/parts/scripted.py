@@ -16,6 +16,7 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
+from tests.parts.clock import pass_time
 from voiceapp.protocol import dialects
 from voiceapp.protocol.dialects import Dialect, Half
 
@@ -140,6 +141,11 @@ class Service:
                     if event["type"] == kind:
                         return event
                 await self._changed.wait()
+
+    async def expect_none(self, kind: str, within_s: float) -> None:
+        """Let time pass; raise ``AssertionError`` if a client event of a type is or comes among the next."""
+        await pass_time(within_s)
+        assert kind not in [event["type"] for event in self.received[self._read :]]
 
     def sent_to_me(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in self.received if event["type"] == kind]

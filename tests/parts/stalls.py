@@ -1,44 +1,81 @@
-"""How long the event loop is held up by what runs in it, and not by other programs on the machine."""
+"""Whether work holds others up: in turns, shares and growth, which are alike on every machine."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
-from collections.abc import Awaitable
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-_TURN_S = 0.001
+
+async def turns_during(work: Awaitable[Any]) -> int:
+    """Return how often another task had its turn while ``work`` ran."""
+    turns, running = 0, True
+
+    async def count() -> None:
+        nonlocal turns
+        while running:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    await work
+    running = False
+    await counting
+    return turns
 
 
-def _own_time_s() -> float:
-    """Return a clock that stands still while the calling thread is ready and another one has its core.
+async def longest_hold(work: Awaitable[Any]) -> float:
+    """Return the largest share of all computing time during ``work`` in which the loop had no turn.
 
-    Only Linux tells how long that was; elsewhere this is the time that has passed.
+    Counts the processor's time, of which other programs take nothing, in all threads of this process: whoever
+    computes on the loop in one piece holds it up for the share 1, whoever does so in a thread for nearly 0.
     """
-    try:
-        waited_ns = int(Path("/proc/thread-self/schedstat").read_text().split()[1])
-    except (OSError, IndexError):
-        waited_ns = 0
-    return time.perf_counter() - waited_ns / 1e9
-
-
-async def longest_stall(work: Awaitable[Any]) -> float:
-    """Return how long the event loop was held up at most while ``work`` ran, in seconds."""
     worst, running = 0.0, True
 
     async def watch() -> None:
         nonlocal worst
-        before = _own_time_s()
+        before = time.thread_time()
         while running:
-            await asyncio.sleep(_TURN_S)
-            now = _own_time_s()
-            worst = max(worst, now - before - _TURN_S)
+            await asyncio.sleep(0)
+            now = time.thread_time()
+            worst = max(worst, now - before)
             before = now
 
-    watching = asyncio.create_task(watch())
-    await asyncio.sleep(0)
-    await work
-    running = False
-    await watching
-    return worst
+    gc.collect()
+    # A collection would walk all that pytest holds, in one piece.
+    gc.disable()
+    try:
+        began = time.process_time()
+        watching = asyncio.create_task(watch())
+        await asyncio.sleep(0)
+        await work
+        took = time.process_time() - began
+        running = False
+        await watching
+    finally:
+        gc.enable()
+    return worst / took
+
+
+def growth(work: Callable[[int], object], size: int) -> float:
+    """Return how many times as long ``work`` takes with twice the size: 2 where it grows as it should.
+
+    By the processor's time, and the best of three each.
+    """
+
+    def took(this: int) -> float:
+        times = []
+        for _ in range(3):
+            began = time.process_time()
+            work(this)
+            times.append(time.process_time() - began)
+        return min(times)
+
+    gc.collect()
+    gc.disable()
+    try:
+        return took(2 * size) / max(took(size), 1e-4)
+    finally:
+        gc.enable()

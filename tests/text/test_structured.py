@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncGenerator
 
 import pytest
 
-from tests.parts.stalls import longest_stall
+from tests.parts.stalls import longest_hold
 from voiceapp.errors import TextEngineError
 from voiceapp.text import structured
 from voiceapp.text.asking import Spent, ask_for
@@ -40,12 +39,10 @@ async def test_a_large_answer_of_a_plain_schema_is_checked_to_its_end() -> None:
 async def test_what_takes_for_ever_to_check_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structured, "CHECK_S", 0.2)
     wide = {"type": "object", "properties": {"a": {"allOf": [{"items": {"type": "number"}}] * 1_000}}}
-    began = time.monotonic()
     for schema, answer in ((doubling(40), {}), (wide, {"a": [0] * 20_000})):
         await structured.check_schema(schema)
         value, fault = await structured.read(json.dumps(answer), schema)
         assert (value, fault) == (None, "the schema takes too long to check")
-    assert time.monotonic() - began < 10
 
 
 class Nothing:
@@ -63,7 +60,7 @@ class Nothing:
 async def test_checking_an_answer_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structured, "CHECK_S", 0.5)
     asking = asyncio.ensure_future(ask_for(Nothing(), {"messages": []}, doubling(40), Spent()))
-    assert await longest_stall(asyncio.wait([asking])) < 0.3
+    assert await longest_hold(asyncio.wait([asking])) < 0.25
     error = asking.exception()
     assert isinstance(error, TextEngineError)
     assert error.code == "structured_output_failed"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,12 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parts.dtmf_tones import RATE, press
-from tests.parts.engine_parts import in_format, loaded, quiet, recording
+from tests.parts.engine_parts import hear_only, in_format, quiet, say, words_of
 from tests.parts.engine_server import EngineServer, RealtimeClient, connect
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.engine.hearing.ear import Ear
-from voiceapp.engine.hearing.utterance import Utterance
-from voiceapp.engine.inference.pool import Priority
 from voiceapp.engine.turns.endpointing import Ending, judge
 
 
@@ -68,40 +63,21 @@ def test_anything_is_judged(text: str) -> None:
     assert judge(text) in Ending
 
 
-def say(text: str) -> bytes:
-    return loaded().voice.speak(text).samples
-
-
-UNFINISHED = (
-    "I want to", "I would like", "Can you tell me the", "My name is", "Please book a table for",
-    "We went home because", "The weather in", "I was wondering if", "Set a timer for", "It depends on",
-    "My number is five five five", "I need", "Let me think, um", "Show me the way to", "He said that they",
-    "If it rains tomorrow", "Could you please", "What I really want is", "There are two apples and",
-    "She gave it to her",
+@pytest.mark.parametrize(
+    "text",
+    ["I want to.", "Can you tell me the?", "My name is.", "We went home because,", "The weather in,",
+     "Set a timer for.", "My number is five, five, five.", "I need.", "Let me think, um,",
+     "He said that they,", "If it rains to-morrow.", "Could you please?",
+     "What I really want is,", "There are two apples and,"],
 )  # fmt: skip
-WHOLE = (
-    "What time is it?", "Tell me a joke.", "I want a ticket.", "My name is John.", "Can you hear me?",
-    "Set a timer for ten minutes.", "Thank you very much.", "I live in London.", "Please turn off the light.",
-    "How much does it cost?", "That is all I need.", "Where are you from?", "The train leaves at nine.",
-    "No, that is wrong.", "What is two plus two?", "Book a table for four people.", "I do not understand.",
-    "Say that again please.", "Good morning.", "Let us go home now.",
-)  # fmt: skip
+def test_a_sign_that_the_recogniser_adds_ends_no_sentence(text: str) -> None:
+    """It punctuates what it is given as if that were all."""
+    assert judge(text) in (Ending.UNFINISHED, Ending.HANGING)
 
 
-def test_what_the_voice_says_and_the_ear_hears_is_judged_rightly() -> None:
-    def heard(text: str) -> Ending:
-        ear = Ear(loaded().detector, AudioFormat.PCM16)
-        ear.hear(quiet(300) + say(text) + quiet(200))
-        return judge(asyncio.run(Utterance(loaded(), ear, 0).words(ear.end_ms, Priority.FINAL)))
-
-    # The models infer beside each other.
-    with ThreadPoolExecutor(2) as threads:
-        unfinished = dict(zip(UNFINISHED, threads.map(heard, UNFINISHED), strict=True))
-        whole = dict(zip(WHOLE, threads.map(heard, WHOLE), strict=True))
-    assert Ending.OVER not in unfinished.values(), unfinished
-    assert sum(one in (Ending.UNFINISHED, Ending.HANGING) for one in unfinished.values()) >= 18, unfinished
-    assert sum(one is Ending.OVER for one in whole.values()) >= 14, whole
-    assert sum(one in (Ending.UNFINISHED, Ending.HANGING) for one in whole.values()) <= 1, whole
+@pytest.mark.parametrize("text", ["My name is John,", "I live in London,", "What is too plus, too?"])
+def test_a_whole_sentence_with_a_wrong_sign_is_not_taken_for_a_part(text: str) -> None:
+    assert judge(text) is Ending.OPEN
 
 
 # -- over the wire --------------------------------------------------------------------------------------
@@ -115,8 +91,9 @@ async def listen(client: RealtimeClient, eagerness: str, audio: bytes) -> None:
 
 @pytest.mark.parametrize(("eagerness", "turns"), [("low", 1), ("medium", 1), ("auto", 1), ("high", 2)])
 async def test_a_pause_in_mid_sentence_divides_only_for_the_eager(
-    engine: EngineServer, eagerness: str, turns: int
+    engine: EngineServer, eagerness: str, turns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    hear_only(monkeypatch, (0, "I want"), (1500, "I want a ticket."))
     audio = quiet(300) + say("I want") + quiet(1500) + say("a ticket.") + quiet(9000)
     async with connect(engine) as client:
         await listen(client, eagerness, audio)
@@ -124,28 +101,33 @@ async def test_a_pause_in_mid_sentence_divides_only_for_the_eager(
             await client.until("conversation.item.input_audio_transcription.completed")
         said = client.of("conversation.item.input_audio_transcription.completed")
         assert len(client.of("input_audio_buffer.speech_stopped")) == turns
-        assert "want" in said[0]["transcript"].lower()
-        # Alone, "a ticket" is hard to understand.
-        assert ("ticket" in said[0]["transcript"].lower()) is (turns == 1)
+        assert {one["transcript"] for one in said} == {"I want a ticket." if turns == 1 else "I want"}
 
 
 @pytest.mark.parametrize("name", ["joke", "thanks", "weather", "hello"])
 async def test_a_finished_question_is_answered_sooner_than_an_unfinished_one(
-    engine: EngineServer, name: str
+    engine: EngineServer, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits = []
-    for audio in (recording(name), say("I want to")):
+    for text in (words_of(name), "I want to"):
+        hear_only(monkeypatch, (0, text))
+        audio = say(text)
         async with connect(engine) as client:
             await listen(client, "medium", quiet(300) + audio + quiet(5000))
             stopped = await client.until("input_audio_buffer.speech_stopped")
             waits.append(stopped["audio_end_ms"] - 300 - len(audio) / 48)
     finished, unfinished = waits
-    # Recordings end with a little silence of their own.
     assert finished < 700
     assert unfinished > 3000
 
 
-async def test_a_speech_with_pauses_is_divided_at_its_sentences(engine: EngineServer) -> None:
+async def test_a_speech_with_pauses_is_divided_at_its_sentences(
+    engine: EngineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = ("And so, my fellow Americans,", "ask not what your country can do for you.",
+             "Ask what you can do for your country.")  # fmt: skip
+    hear_only(monkeypatch, (0, parts[0]), (3000, f"{parts[0]} {parts[1]}"))
+    speech = b"".join(say(part) + quiet(900) for part in parts)
     # A key at the end tells when everything was heard.
     end = in_format(press("#", 100), RATE, AudioFormat.PCM16) + quiet(100)
     turns = {}
@@ -156,7 +138,8 @@ async def test_a_speech_with_pauses_is_divided_at_its_sentences(engine: EngineSe
     ):
         async with connect(engine) as client:
             await client.update(audio={"input": {"turn_detection": {**detection, "create_response": False}}})
-            await client.speak(recording("jfk") + quiet(8500) + end)
+            await client.speak(speech + quiet(8500) + end)
             await client.until("input_audio_buffer.dtmf_event_received")
             turns[detection.get("eagerness", "")] = len(client.of("input_audio_buffer.speech_stopped"))
-    assert turns["low"] <= turns["medium"] < turns[""]
+    assert turns[""] == 3
+    assert turns["low"] <= turns["medium"] < 3

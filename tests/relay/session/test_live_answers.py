@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.parts.clock import pass_time
 from tests.parts.page import FORTY, MS, Talk, answer, rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,6 +44,7 @@ async def test_a_page_that_does_not_answer_is_cut_where_it_last_was(talking: Tal
         await upstream.send(
             {"type": "input_audio_buffer.speech_started", "audio_start_ms": 1, "item_id": "u"}
         )
+        await pass_time(0.5)
         truncate = await upstream.expect("conversation.item.truncate")
         assert truncate["audio_end_ms"] == 3000
 

@@ -14,6 +14,7 @@ import soundfile
 from openai.types.beta.realtime import ConversationItemCreateEvent as BetaItemCreate
 from openai.types.realtime import ConversationItemCreateEvent as ItemCreate
 
+from tests.parts.clock import pass_time
 from tests.parts.contracts import Realtime
 from tests.parts.page import FORTY, MS, Page, Talk, answer, call, rows, seen
 from voiceapp.audio import g711
@@ -66,7 +67,7 @@ async def test_an_answer_that_had_the_time_to_be_heard_is_not_cut(talking: Talk)
     """A page that reports nothing is taken to play in real time, from a burst as well."""
     async with talking() as (page, upstream):
         await answer(upstream, page, 200, "Short.")
-        await asyncio.sleep(0.25)
+        await pass_time(0.25)
         await upstream.user_turn("next")
         await page.until("conversation.item.input_audio_transcription.completed")
         assert not seen(page, "audio.cut", "caption.heard")
@@ -84,6 +85,7 @@ async def test_of_two_answers_the_playing_one_is_cut_where_it_is(talking: Talk) 
         await upstream.send(STARTS_SPEAKING)
         cuts = [(await page.until("audio.cut"))["item_id"] for _ in range(2)]
         await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 300, "final": True})
+        await pass_time(0.5)
         where = [await upstream.expect("conversation.item.truncate") for _ in range(2)]
         assert cuts == ["item_a1", "item_a2"]
         assert [(one["item_id"], one["audio_end_ms"]) for one in where] == [("item_a1", 300), ("item_a2", 0)]
@@ -94,7 +96,7 @@ async def test_an_underrun_does_not_begin_the_count_anew(talking: Talk) -> None:
         await answer(upstream, page, 500, "One", whole=False)
         await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 500, "final": True})
         await page.until("output_audio_buffer.started")
-        await asyncio.sleep(0.4)
+        await pass_time(0.4)
         await upstream.say(" two.", b"\0\0" * 24_000)
         await page.hear(1_500 * MS)
         await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 690})
@@ -260,14 +262,14 @@ async def test_how_a_response_ended_is_told_and_kept(
 
 
 async def test_a_transcript_that_does_not_come_is_given_up_and_the_sound_is_kept(
-    talking: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    talking: Talk, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(items_module, "TRANSCRIPT_TIMEOUT_MS", 100.0)
     async with talking() as (page, upstream):
         ready = page.seen[-1]
         for _ in range(50):
             await page.socket.send_to(bytes_data=b"\1\2" * 480)
         await upstream.user_turn(None)
+        await pass_time(items_module.TRANSCRIPT_TIMEOUT_MS / 1000 + 1)
         assert (await page.until("caption.failed"))["item_id"] == "item_u1"
         [row] = await rows(page)
         assert (row["generated_text"], row["transcript_status"]) == ("", "failed")
@@ -344,6 +346,7 @@ async def test_history_is_told_in_words_that_the_dialect_has(
         heard = (await page.until("caption.heard"))["heard_text"]
         before = len(upstream.as_it_came)
         await upstream.drop()
+        await pass_time(0.5)
         await page.until("session.updated")
         await settled(page)
         while len([e for e in upstream.as_it_came[before:] if e["type"] == "conversation.item.create"]) < 4:

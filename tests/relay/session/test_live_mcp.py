@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.parts.clock import pass_time
 from tests.parts.contracts import ToolCalls
 from tests.parts.page import Page, Talk, answer, calls_made
 from tests.parts.scripted import Service
@@ -167,11 +168,12 @@ async def test_a_failed_call_is_a_state_and_not_the_end(talking: Talk, clerk: di
 async def test_a_question_nobody_answers_is_refused_and_audio_plays_on(
     talking: Talk, clerk: dict[str, str]
 ) -> None:
-    async with clerks(talking, clerk, approval_s=0.2) as (page, upstream):
+    async with clerks(talking, clerk, approval_s=5) as (page, upstream):
         await ask(upstream)
         await page.until("approval.requested")
         await upstream.begin_answer("resp_2", "item_a2")
         await upstream.say("Meanwhile.", b"\1\0" * 24_000, "resp_2", "item_a2")
+        await pass_time(6)
         assert (await page.until("approval.settled"))["outcome"] == "timed_out"
         assert (await page.until("notice"))["code"] == "approval_timed_out"
         sent = (await upstream.expect("conversation.item.create"))["item"]
@@ -216,6 +218,7 @@ async def test_a_lost_service_withdraws_the_question(talking: Talk, clerk: dict[
         await upstream.drop()
         assert (await page.until("approval.settled"))["outcome"] == "withdrawn"
         assert (await page.until("notice"))["code"] == "approval_withdrawn"
+        await pass_time(0.5)
         await page.until("session.updated")
         # Nothing of MCP is among what the new connection is told.
         restored = [event["item"]["type"] for event in upstream.sent_to_me("conversation.item.create")]

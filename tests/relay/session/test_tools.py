@@ -7,10 +7,11 @@ import json
 
 import pytest
 
+from tests.parts.clock import pass_time
 from tests.parts.page import Page, Talk, call, calls_made
 from tests.parts.scripted import Service
 from voiceapp.records.models import Assistant
-from voiceapp.relay.session.tools import Progress
+from voiceapp.relay.session.tools import PROGRESS_S, Progress
 from voiceapp.tools.registry import Registry, ToolContext
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -90,11 +91,13 @@ async def test_a_tool_that_asks_runs_once_it_is_allowed(
 async def test_a_tool_that_is_not_allowed_never_runs(
     talking: Talk, teller: dict[str, str], bank: Bank, how: str
 ) -> None:
-    async with talking(start=teller, approval_s=0.1 if how == "timed_out" else 60) as (page, upstream):
+    async with talking(start=teller, approval_s=5) as (page, upstream):
         ready = page.seen[-1]
         request = await asked(page, upstream)
         if how == "denied":
             await answer_it(page, request, approve=False)
+        else:
+            await pass_time(6)
         assert (await page.until("approval.settled"))["outcome"] == how
         output = json.loads((await upstream.expect("conversation.item.create"))["item"]["output"])
         assert output["error"]["code"] == "not_approved"
@@ -136,6 +139,7 @@ async def test_a_call_repeated_by_the_next_connection_runs_once(
         await upstream.expect("conversation.item.create")
         await upstream.drop()
         await page.until("notice", code="upstream_reconnecting")
+        await pass_time(0.5)
         await page.until("session.updated")
         begun = len(page.seen)
         await call(upstream, 1, '{"amount": 5}', name="pay")
@@ -155,6 +159,7 @@ async def test_what_a_tool_brings_while_the_service_is_away_reaches_the_next_one
         await upstream.drop()
         await page.until("notice", code="upstream_reconnecting")
         bank.gate.set()
+        await pass_time(0.5)
         await page.until("session.updated")
         made = (await upstream.expect("conversation.item.create"))["item"]
         output = (await upstream.expect("conversation.item.create"))["item"]
@@ -168,11 +173,9 @@ async def test_a_tool_that_chatters_does_not_flood_the_page() -> None:
     progress = Progress("call_1", lambda told: shown.append(json.loads(told.text)["message"]))
     for number in range(10_000):
         progress.tell(str(number))
-    async with asyncio.timeout(5):
-        while len(shown) < 2:
-            await asyncio.sleep(0.001)
+    await pass_time(PROGRESS_S)
     assert shown == ["0", "9999"]
     progress.tell("at last")
     progress.end()
-    await asyncio.sleep(0.25)
+    await pass_time(PROGRESS_S)
     assert shown == ["0", "9999"], "the call has ended"

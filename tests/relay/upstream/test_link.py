@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,11 +10,12 @@ from typing import Any
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
 
+from tests.parts.clock import pass_time
 from tests.parts.page import Page, Talk, answer, rows, seen
 from tests.parts.scripted import Service
 from voiceapp.outbound.entra import use_credential
 from voiceapp.records.models import Assistant, Session
-from voiceapp.relay.process.sessions import registry
+from voiceapp.relay.process.sessions import WATCH_S, registry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,6 +49,7 @@ async def test_the_service_is_let_go_when_the_page_does_not_come_back(talking: T
         session_id = page.seen[-1]["session_id"]
         await page.socket.disconnect()
         page.closed = 1006
+        await pass_time(0.5)
         async with asyncio.timeout(5):
             await upstream.closed.wait()
         await ended(session_id)
@@ -69,6 +70,7 @@ async def test_a_lost_service_is_called_again_with_what_was_said(talking: Talk) 
         await page.until("output_audio_buffer.stopped")
         await upstream.drop()
         assert (await page.until("notice"))["code"] == "upstream_reconnecting"
+        await pass_time(0.5)
         await upstream.expect("session.update")
         await upstream.expect("session.update")
         first = await upstream.expect("conversation.item.create")
@@ -101,6 +103,7 @@ async def dialled_again(page: Page, upstream: Service, expires_in_s: float) -> N
     """Let the service be lost, and give the next line a life of its own."""
     upstream.expires_in_s = expires_in_s
     await upstream.drop()
+    await pass_time(0.4)
     await page.until("session.updated")
 
 
@@ -111,18 +114,19 @@ async def test_a_line_that_has_just_begun_is_not_renewed(
     monkeypatch.setattr("voiceapp.relay.upstream.link.RENEW_CHECK_S", 0.02)
     async with talking() as (page, upstream):
         await dialled_again(page, upstream, expires_in_s)
-        await asyncio.sleep(0.3)
+        await pass_time(10)
         assert upstream.connections == 2
 
 
 async def test_a_line_is_renewed_in_the_last_part_of_a_short_life(talking: Talk, monkeypatch: Any) -> None:
     monkeypatch.setattr("voiceapp.relay.upstream.link.RENEW_CHECK_S", 0.02)
     async with talking() as (page, upstream):
-        await dialled_again(page, upstream, 3.0)
-        began = time.monotonic()
+        await dialled_again(page, upstream, 30.0)
         upstream.expires_in_s = None
+        await pass_time(10)
+        assert upstream.connections == 2
+        await pass_time(15)
         await page.until("session.renewed")
-        assert time.monotonic() - began > 1.0
         assert upstream.connections == 3
 
 
@@ -135,11 +139,12 @@ async def test_a_session_is_renewed_before_the_services_cap_at_a_quiet_moment(
         assert first.connections == 2
         # The page has not heard the answer to its end, so the line is kept.
         await answer(first, page, 1_000, "One moment.")
-        await asyncio.sleep(0.3)
+        await pass_time(0.3)
         assert first.connections == 2
         await page.socket.send_to(bytes_data=b"\1\0" * 480)
         first.expires_in_s = None
         await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 1000, "final": True})
+        await pass_time(0.5)
         await page.until("session.renewed")
         assert first.connections == 3
         restored = await first.expect("conversation.item.create")
@@ -172,6 +177,7 @@ async def test_what_is_said_while_the_next_line_is_dialled_is_not_lost(
         await answer(upstream, page, 100, "Yes?")
         report = {"type": "playback.report", "item_id": "item_a1", "played_ms": 100, "final": True}
         await page.send(report)
+        await pass_time(0.5)
         await page.until("session.renewed")
         assert [row["generated_text"] for row in await rows(page)] == ["one more thing", "Yes?"]
 
@@ -194,6 +200,7 @@ async def test_an_answer_that_a_lost_service_owed_is_asked_for_again(talking: Ta
         await page.until("response.created")
         await upstream.drop()
         assert (await page.until("response.done"))["response"]["status"] == "failed"
+        await pass_time(0.5)
         await upstream.expect("conversation.item.create")
         await upstream.expect("response.create")
 
@@ -210,6 +217,7 @@ async def test_what_is_typed_while_the_service_is_dialled_again_is_kept(talking:
             }
         )
         await page.send({"type": "response.create"})
+        await pass_time(0.5)
         assert (await upstream.expect("conversation.item.create"))["item"]["content"] == content
         await upstream.expect("response.create")
         assert len(upstream.sent_to_me("response.create")) == 1
@@ -222,6 +230,7 @@ async def test_speech_while_the_service_is_dialled_again_is_kept(talking: Talk) 
         before = len(upstream.audio)
         for n in range(5):
             await page.socket.send_to(bytes_data=bytes([n, 0]) * 480)
+        await pass_time(0.5)
         await page.until("session.updated")
         while len(upstream.audio) < before + 5 * 960:
             await upstream.expect("input_audio_buffer.append")
@@ -259,6 +268,7 @@ async def test_each_connection_has_a_fresh_token(talking: Talk) -> None:
     try:
         async with talking(azure_api_key="") as (page, upstream):
             await upstream.drop()
+            await pass_time(0.5)
             await page.until("session.updated")
             sent = [request.headers["Authorization"] for request in upstream.requests]
             assert sent == ["Bearer token 1", "Bearer token 2"]
@@ -272,6 +282,7 @@ async def test_a_service_that_stays_away_ends_the_session_in_words(talking: Talk
     async with talking() as (page, upstream):
         upstream.refuse = 503
         await upstream.drop()
+        await pass_time(0.5)
         ended = await page.until("session.ended")
         assert ended["reason"] == "upstream_lost"
         assert (await page.until("close"))["code"] == 4012
@@ -291,14 +302,19 @@ async def test_a_drain_keeps_what_was_said_and_tells_the_page(talking: Talk) -> 
 async def test_signing_out_ends_the_call(talking: Talk, signed_in: dict[str, Any]) -> None:
     async with talking() as (page, _):
         await SessionStore(signed_in["key"]).aflush()
+        await pass_time(WATCH_S)
         assert (await page.until("session.ended"))["reason"] == "signed_out"
         assert (await page.until("close"))["code"] == 4016
 
 
 async def test_idle_and_too_long_sessions_end(talking: Talk) -> None:
-    async with talking(idle_s=0.2) as (page, _):
+    async with talking(idle_s=5.0) as (page, _):
+        await pass_time(4)
+        assert page.closed is None
+        await pass_time(2)
         assert (await page.until("close"))["code"] == 4008
-    async with talking(idle_s=600.0, max_session_s=0.2) as (page, _):
+    async with talking(idle_s=600.0, max_session_s=5.0) as (page, _):
+        await pass_time(6)
         assert (await page.until("close"))["code"] == 4013
 
 
@@ -349,6 +365,7 @@ async def test_a_session_that_the_service_let_expire_goes_on(talking: Talk) -> N
         await upstream.send({"type": "error", "error": expired})
         await upstream.close(1001)
         await page.until("notice", code="upstream_reconnecting")
+        await pass_time(0.5)
         restored = await upstream.expect("conversation.item.create")
         assert restored["item"]["content"] == [{"type": "input_text", "text": "remember me"}]
         await page.until("session.updated")

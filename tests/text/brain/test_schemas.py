@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import json
-import time
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.parts.stalls import longest_stall
+from tests.parts.stalls import growth, longest_hold, turns_during
 from voiceapp.text import structured
 from voiceapp.text.brain.brain import Brain
 from voiceapp.text.brain.guide import ProductGuide
@@ -100,8 +99,8 @@ async def test_large_tools_and_long_texts_hold_nobody_up() -> None:
     words = " ".join(f"word{number} weather" for number in range(2_000))
     properties = {f"city{number}": {"type": "string", "enum": [f"x{number}"] * 500} for number in range(500)}
     tools = [Tool(f"weather{number}", words, {"properties": properties}) for number in range(128)]
-    stall = await longest_stall(reply(asked("Weather in Paris. " * 220, *tools, choice="auto")))
-    assert stall < 0.25
+    hold = await longest_hold(reply(asked("Weather in Paris. " * 220, *tools, choice="auto")))
+    assert hold < 0.25
 
 
 async def test_a_long_or_deep_result_is_told_in_few_words() -> None:
@@ -118,20 +117,19 @@ async def test_a_long_or_deep_result_is_told_in_few_words() -> None:
 
 async def test_a_long_answer_lets_others_have_their_turn() -> None:
     history = (Said("assistant", "a " * 900_000), Said("user", "Say that again."))
-    assert await longest_stall(reply(ReplyRequest("", history))) < 0.1
+    turns = await turns_during(reply(ReplyRequest("", history)))
+    assert turns > 100
 
 
 def test_an_answer_in_very_many_pieces_is_put_together_in_time() -> None:
-    def took(pieces: int) -> float:
-        collector, before = Collector(), time.process_time()
+    def put_together(pieces: int) -> None:
+        collector = Collector()
         call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "x" * 9}}
         for _ in range(pieces):
             collector.feed({"choices": [{"delta": {"content": "x" * 9, "tool_calls": [call]}}]})
         assert len(collector.result()["choices"][0]["message"]["content"]) == 9 * pieces
-        return time.process_time() - before
 
-    # Twice as many may take twice as long, not four times.
-    assert took(100_000) < 3 * took(50_000) + 0.05
+    assert growth(put_together, 20_000) < 3
 
 
 # -- schemas of answers ---------------------------------------------------------------------------------
@@ -150,7 +148,7 @@ async def test_a_schema_that_would_take_years_is_given_up(
     schema: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(structured, "CHECK_S", 0.2)
-    value, fault = await asyncio.wait_for(structured.read("{}", schema), 10)
+    value, fault = await asyncio.wait_for(structured.read("{}", schema), 60)
     assert value is None
     assert fault == "the schema takes too long to check"
 
@@ -173,13 +171,16 @@ async def test_a_schema_that_would_take_years_is_given_up(
         {"properties": {"many": {"uniqueItems": True}}},
     ],
 )
-async def test_no_reference_number_or_list_breaks_or_delays_a_check(schema: dict[str, Any]) -> None:
+async def test_no_reference_number_or_list_breaks_or_delays_a_check(
+    schema: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     many = [{"n": number} for number in range(3_000)]
     answer = json.dumps({"a": "a" * 40 + "!", "a" * 40 + "!": 1, "n": 10**4_000, "many": many})
-    before = time.perf_counter()
+    # On the slowest machine it would not take so long; a check that went astray would take years.
+    monkeypatch.setattr(structured, "CHECK_S", 60)
     value, fault = await structured.read(answer, {"type": "object", **schema})
     assert (value is None) == bool(fault)
-    assert time.perf_counter() - before < 1
+    assert fault != "the schema takes too long to check"
 
 
 async def test_equal_values_are_found_whatever_they_look_like() -> None:
@@ -198,7 +199,7 @@ async def test_numbers_that_json_does_not_have_are_no_answer(number: str) -> Non
 async def test_checking_a_large_schema_holds_nobody_up() -> None:
     properties = {f"p{n}": {"type": "string", "minLength": 1, "enum": ["a", "b"]} for n in range(1_000)}
     work = structured.check_schema({"type": "object", "properties": properties})
-    assert await longest_stall(work) < 0.1
+    assert await longest_hold(work) < 0.25
 
 
 # -- services that answer nonsense ----------------------------------------------------------------------

@@ -152,7 +152,7 @@ async def test_a_server_that_dies_in_mid_call(engine: EngineServer) -> None:
             await ask(client, "Please wait for somebody.")
             await client.until("response.mcp_call.in_progress")
             assert server.entered.wait(10)
-            server.force_exit = server.should_exit = True
+            server.die()
             item = await call_ended(client)
             assert item["error"]["type"] in ("http_error", "protocol_error")
             assert item["status"] == "failed"

@@ -66,7 +66,7 @@ class UpstreamLink:
         self._timeout_s = config.connect_timeout_s
         self._owner = owner
         self._upstream: Upstream | None = None
-        self._opened_at = 0.0
+        self._opened_at = self._opened_loop_s = 0.0
         self._lost: asyncio.Future[UpstreamError | None]
 
     def send(self, fields: JsonObject) -> None:
@@ -127,7 +127,7 @@ class UpstreamLink:
             await upstream.aclose()
             return False
         before, self._upstream = self._upstream, upstream
-        self._opened_at = time.time()
+        self._opened_at, self._opened_loop_s = time.time(), asyncio.get_running_loop().time()
         lost = self._lost = asyncio.get_running_loop().create_future()
 
         def receive(event: Event | UnknownEvent, text: str) -> None:
@@ -184,6 +184,8 @@ class UpstreamLink:
         if end_part <= 0:
             # Over before it began: the service's clock is another.
             return False
-        left = expires_at - time.time()
+        # By the loop's clock, which nobody sets while a connection lasts.
+        open_s = asyncio.get_running_loop().time() - self._opened_loop_s
+        left = expires_at - self._opened_at - open_s
         quiet = conversation.quiet(self._owner.clock.now())
         return left < min(RENEW_AT_LAST_S, end_part) or (left < min(RENEW_BEFORE_S, end_part) and quiet)

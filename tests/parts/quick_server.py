@@ -1,0 +1,67 @@
+"""Uvicorn as it is used beside tests: in their process, and many times."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any
+
+import uvicorn
+
+_LOOK_S = 0.002
+
+
+class QuickServer(uvicorn.Server):
+    """Uvicorn that ends as soon as it may.
+
+    Uvicorn looks ten times a second whether it is to stop, and then waits for a tenth of a second whether
+    anything is open or not.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+
+    def stop(self) -> None:
+        """Begin the end; may be called from any thread."""
+        self.should_exit = True
+        if self._loop is not None and self._stop is not None:
+            # Its loop may be closed: it may have ended before.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._stop.set)
+
+    def capture_signals(self) -> AbstractContextManager[Any]:
+        """Leave signals to pytest."""
+        return nullcontext()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        await super().startup(sockets)
+
+    async def main_loop(self) -> None:
+        """Serve until ``stop`` was called."""
+        assert self._stop is not None
+        await self.on_tick(0)
+        if not self.should_exit:
+            await self._stop.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End what is open, in Uvicorn's order and with its patience."""
+        for server in self.servers:
+            server.close()
+        for one in sockets or []:
+            one.close()
+        state = self.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.config.timeout_graceful_shutdown):
+                while (state.connections or state.tasks) and not self.force_exit:
+                    await asyncio.sleep(_LOOK_S)
+        for task in state.tasks:
+            task.cancel()
+        if not self.force_exit:
+            await self.lifespan.shutdown()
