@@ -17,7 +17,7 @@ from voiceapp.errors import RemoteProtocolError
 from voiceapp.nnrp import profile, wire
 from voiceapp.nnrp.data_layouts import Descriptor, FrameSubmit, Status
 from voiceapp.nnrp.profile import ProfileError
-from voiceapp.nnrp.replies import MAX_REPLY_CHARS, Reply
+from voiceapp.nnrp.replies import MAX_REPLY_CHARS, ReplyEvents
 from voiceapp.nnrp.wire import Frame, MessageType
 from voiceapp.protocol.tool_calls import ToolCallFault
 
@@ -38,11 +38,11 @@ def test_a_request_is_read_with_its_policy() -> None:
     asked = envelope(request_id="r", nnrp=policy)
     asked["body"] |= {"stream": True, "stream_options": {"include_usage": True}}
     request = profile.read_envelope(json.dumps(asked).encode())
-    assert request == profile.Request(asked["body"], "r", 5, 2, True)
+    assert request == profile.SubmitRequest(asked["body"], "r", 5, 2, True)
     assert request.streaming
     assert request.usage_wanted
     plain = profile.read_envelope(json.dumps(envelope()).encode())
-    assert plain == profile.Request(envelope()["body"])
+    assert plain == profile.SubmitRequest(envelope()["body"])
     assert not plain.streaming
     assert not plain.usage_wanted
 
@@ -172,7 +172,7 @@ USAGE = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
 
 
 def test_text_calls_and_usage_become_events_and_one_body() -> None:
-    reply = Reply("r", with_usage=True)
+    reply = ReplyEvents("r", with_usage=True)
     chunks = [
         chunk(),
         text("Wait"),
@@ -219,7 +219,7 @@ def test_text_calls_and_usage_become_events_and_one_body() -> None:
 
 
 def test_usage_and_chunks_are_told_only_to_who_wants_them() -> None:
-    quiet, chatty = Reply("r", with_usage=False), Reply("r", with_usage=False, with_chunks=True)
+    quiet, chatty = ReplyEvents("r", with_usage=False), ReplyEvents("r", with_usage=False, with_chunks=True)
     assert quiet.feed(text("a")) == [profile.text_event(0, "a")]
     assert chatty.feed(text("a")) == [{**profile.text_event(0, "a"), "openai_chunk": text("a")}]
     assert quiet.feed(chunk(usage=USAGE)) == []
@@ -227,7 +227,7 @@ def test_usage_and_chunks_are_told_only_to_who_wants_them() -> None:
 
 
 def test_a_refusal_is_text_and_kept_as_a_refusal() -> None:
-    reply = Reply("r", with_usage=False)
+    reply = ReplyEvents("r", with_usage=False)
     said = chunk({"index": 0, "delta": {"refusal": "No."}, "finish_reason": "stop"})
     assert reply.feed(said) == [profile.text_event(0, "No.")]
     assert reply.body()["choices"][0]["message"] == {"role": "assistant", "content": None, "refusal": "No."}
@@ -242,7 +242,7 @@ def test_a_refusal_is_text_and_kept_as_a_refusal() -> None:
     ],
 )
 def test_a_stream_that_is_not_whole_is_a_fault(chunks: list[dict[str, Any]], code: str) -> None:
-    reply = Reply("r", with_usage=False)
+    reply = ReplyEvents("r", with_usage=False)
     for one in chunks:
         reply.feed(one)
     with pytest.raises(RemoteProtocolError) as caught:
@@ -251,14 +251,14 @@ def test_a_stream_that_is_not_whole_is_a_fault(chunks: list[dict[str, Any]], cod
 
 
 def test_a_stream_that_does_not_say_why_it_ended_is_taken_for_whole() -> None:
-    reply = Reply("r", with_usage=False)
+    reply = ReplyEvents("r", with_usage=False)
     reply.feed(text("a"))
     assert reply.finish() == []
     assert reply.body()["choices"][0]["finish_reason"] == "stop"
 
 
 def test_a_reply_has_a_bound_and_its_tool_calls_end_with_it() -> None:
-    reply = Reply("r", with_usage=False)
+    reply = ReplyEvents("r", with_usage=False)
     (started,) = reply.feed(calls(fragment(0, id="a", name="f")))
     with pytest.raises(RemoteProtocolError) as caught:
         reply.feed(text("x" * (MAX_REPLY_CHARS + 1)))
@@ -269,7 +269,7 @@ def test_a_reply_has_a_bound_and_its_tool_calls_end_with_it() -> None:
 
 
 def test_the_longest_reply_fits_a_packet() -> None:
-    reply = Reply("r", with_usage=False)
+    reply = ReplyEvents("r", with_usage=False)
     reply.feed(text("\x01" * MAX_REPLY_CHARS, finish_reason="stop"))
     metadata, packed = profile.write_result(Status.OK, profile.completed_event(reply.body()))
     wire.encode(MessageType.RESULT_PUSH, metadata, packed)

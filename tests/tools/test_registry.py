@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed, UnknownTool
 from voiceapp.tools.functions import MAX_OUTPUT_CHARS, failure
-from voiceapp.tools.registry import MAX_PROGRESS_CHARS, Registry, ToolContext, registry
+from voiceapp.tools.registry import MAX_PROGRESS_CHARS, ToolContext, ToolRegistry, registry
 from voiceapp.tools.shipped.clock_and_sums import calculate, current_time
 from voiceapp.tools.threads import ToolThreads
 
@@ -41,13 +41,13 @@ def opening_hours(
 
 
 async def run(function: Any, arguments: str, **limits: Any) -> str:
-    tools = Registry()
+    tools = ToolRegistry()
     made = tools.add(function, **limits)
     return await tools.run(made.name, arguments, CONTEXT, [made.name])
 
 
 def test_a_tool_is_described_by_its_signature() -> None:
-    tools = Registry()
+    tools = ToolRegistry()
     tools.add(opening_hours)
     [definition] = tools.definitions(["opening_hours"])
     assert (definition["type"], definition["name"]) == ("function", "opening_hours")
@@ -89,7 +89,7 @@ async def test_empty_arguments_will_do_for_a_tool_that_takes_none() -> None:
 
 
 async def test_only_the_assistants_own_tools_can_be_called() -> None:
-    tools = Registry()
+    tools = ToolRegistry()
     tools.add(opening_hours)
     for allowed in ([], ["other"]):
         with pytest.raises(UnknownTool):
@@ -121,7 +121,7 @@ async def test_a_synchronous_tool_does_not_hold_up_the_loop() -> None:
 
 async def test_a_tool_that_never_returns_keeps_one_thread_of_a_bounded_number() -> None:
     threads, gate = ToolThreads(most=2), threading.Event()
-    tools = Registry(threads)
+    tools = ToolRegistry(threads)
 
     def stuck() -> str:
         """Hang."""
@@ -174,7 +174,7 @@ async def test_a_tool_says_what_it_is_doing() -> None:
         context.progress("Nearly there…" + "!" * 1000)
         return "found"
 
-    tools = Registry()
+    tools = ToolRegistry()
     tools.add(look, progress="Looking that up…")
     await tools.run("look", "", ToolContext(uuid4(), 7, "call_1", told.append), ["look"])
     assert told[0] == "Looking that up…"
@@ -183,7 +183,7 @@ async def test_a_tool_says_what_it_is_doing() -> None:
 
 
 def test_the_registry_knows_which_tools_ask_first() -> None:
-    tools = Registry()
+    tools = ToolRegistry()
     tools.add(opening_hours)
     tools.add(opening_hours, name="pay", needs_approval=True)
     assert tools.ask_first(["pay", "opening_hours", "other"]) == {"pay"}
@@ -230,7 +230,7 @@ def test_what_cannot_be_a_tool_is_refused_at_once() -> None:
 
     for function in (nameless, undescribed, loose):
         with pytest.raises(ValueError, match=r"needs|cannot"):
-            Registry().add(function)
+            ToolRegistry().add(function)
     with pytest.raises(ValueError, match="already"):
         registry.add(current_time)
 

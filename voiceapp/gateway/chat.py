@@ -39,12 +39,12 @@ _FILTERED: Final[JsonObject] = {
 
 async def chat_completions(scope: JsonObject, receive: Receive, send: Send) -> None:
     """Answer one request, an ASGI application."""
-    await serve(scope, receive, send, _answer, told=_told)
+    await serve(scope, receive, send, _answer, error_body=_error_body)
 
 
 async def list_models(scope: JsonObject, receive: Receive, send: Send) -> None:
     """Answer ``GET /openai/v1/models``, by which clients look what there is."""
-    await serve(scope, receive, send, _list, method="GET", told=_told)
+    await serve(scope, receive, send, _list, method="GET", error_body=_error_body)
 
 
 async def _list(exchange: Exchange) -> None:
@@ -120,7 +120,7 @@ async def _stream(
             await chunks.aclose()
     await exchange.stream(
         _events(completions, body, first, chunks, wanted, holder),
-        farewell=sse.encode(sse.event(_told(stopping()))),
+        farewell=sse.encode(sse.event(_error_body(stopping()))),
     )
 
 
@@ -155,7 +155,7 @@ async def _events(
                 if chunk.get("choices") or wanted:
                     yield sse.encode(sse.event(_shown(chunk, wanted)))
         except TextEngineError as error:
-            yield sse.encode(sse.event(_told(error)))
+            yield sse.encode(sse.event(_error_body(error)))
             return
         finally:
             await _charge(holder, completions, meter, body)
@@ -173,7 +173,7 @@ async def _charge(
         await tokens.charge(holder, completions.provider, *meter.counted(body))
 
 
-def _told(error: VoiceAppError) -> JsonObject:
+def _error_body(error: VoiceAppError) -> JsonObject:
     status = status_of(error)
     kind = (
         "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"

@@ -16,7 +16,7 @@ from typing import Any, Final
 from django.dispatch import receiver
 
 from voiceapp.nnrp.backing import Backing, TokenBacking
-from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
+from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ConnectionState, ServerConnection
 from voiceapp.nnrp.layouts import ErrorCode, WireError
 from voiceapp.nnrp.operations import (
     Action,
@@ -25,11 +25,11 @@ from voiceapp.nnrp.operations import (
     Operation,
     OperationState,
     Reschedule,
-    Send,
+    SendPacket,
     Start,
     Stop,
 )
-from voiceapp.nnrp.outbox import Outbox
+from voiceapp.nnrp.packet_queue import PacketQueue
 from voiceapp.nnrp.work import Work
 from voiceapp.serving.scope import in_turns, refuse_upgrade
 from voiceapp.signals import server_stopping
@@ -123,7 +123,7 @@ class _Connection:
     def __init__(self, scope: Message, receive: Receive, send: SendMessage, backing: Backing) -> None:
         self._scope, self._receive, self._send, self._backing = scope, receive, send, backing
         self._machine = ServerConnection()
-        self._outbox = Outbox()
+        self._outbox = PacketQueue()
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[Operation, asyncio.Task[None]] = {}
         self._work: dict[Operation, Work] = {}
@@ -149,7 +149,7 @@ class _Connection:
             self._over.set()
 
     def _no_hello(self) -> None:
-        if self._machine.state is State.NEW:
+        if self._machine.state is ConnectionState.NEW:
             message = f"CLIENT_HELLO did not come within {HELLO_S:g} seconds."
             self._perform(self._machine.fault(WireError(message, ErrorCode.INVALID_STATE, fatal=True)))
 
@@ -203,7 +203,7 @@ class _Connection:
     def _perform(self, actions: Sequence[Action]) -> None:
         for action in actions:
             match action:
-                case Send(data=data):
+                case SendPacket(data=data):
                     self._outbox.put(data)
                 case Start(operation=operation):
                     assert self._group is not None

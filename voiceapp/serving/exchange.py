@@ -259,11 +259,11 @@ async def serve(
     answer: Callable[[Exchange], Awaitable[None]],
     *,
     method: str = "POST",
-    told: Callable[[VoiceAppError], JsonObject] = _plainly,
+    error_body: Callable[[VoiceAppError], JsonObject] = _plainly,
 ) -> None:
     """Answer one request of ``method`` by ``answer``.
 
-    What that raises is told with the status that goes with it; ``told`` makes the body for an error.
+    An error that it raises is answered with the error's status; ``error_body`` makes the body of that answer.
     """
     exchange = Exchange(scope, receive, send)
     try:
@@ -273,7 +273,7 @@ async def serve(
     except ClientGone:
         return
     except VoiceAppError as error:
-        await exchange.answer(status_of(error), told(error), _headers(error, method))
+        await exchange.answer(status_of(error), error_body(error), _headers(error, method))
 
 
 def stopping() -> VoiceAppError:

@@ -107,8 +107,8 @@ class _NoChat:
             yield delta
 
     def _refuse(self) -> list[Delta]:
-        told = "This assistant thinks by a chat service, and the settings name none."
-        raise TextEngineError(told, code="chat_not_configured")
+        message = "This assistant thinks by a chat service, and the settings name none."
+        raise TextEngineError(message, code="chat_not_configured")
 
     async def aclose(self) -> None:
         """Nothing is open."""

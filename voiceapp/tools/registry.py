@@ -97,7 +97,7 @@ class Tool:
     progress: str = ""
 
 
-class Registry:
+class ToolRegistry:
     """Tools by name."""
 
     def __init__(self, threads: ToolThreads | None = None) -> None:
@@ -171,7 +171,7 @@ class Registry:
         return await self._threads.run(function, given)
 
 
-registry = Registry()
+registry = ToolRegistry()
 
 
 def tool(

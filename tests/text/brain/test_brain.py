@@ -25,12 +25,12 @@ from voiceapp.text.provider import (
     CallStarted,
     Delta,
     Finished,
+    FunctionTool,
     HistoryItem,
     ReplyRequest,
     Returned,
     Said,
     TextDelta,
-    Tool,
 )
 
 NOW = dt.datetime(2026, 11, 29, 15, 7)  # a Sunday
@@ -41,7 +41,7 @@ GUIDE = ProductGuide(
     "## Azure\n\nSet AZURE_OPENAI_ENDPOINT to talk to a [resource](https://x.y) of your own on Azure.\n"
 )
 
-WEATHER = Tool(
+WEATHER = FunctionTool(
     "get_weather",
     "Get the weather forecast for a city",
     {
@@ -51,7 +51,7 @@ WEATHER = Tool(
     },
 )
 
-TIMER = Tool(
+TIMER = FunctionTool(
     "set_timer",
     "Start a timer",
     {
@@ -61,7 +61,7 @@ TIMER = Tool(
     },
 )
 
-LIGHTS = Tool(
+LIGHTS = FunctionTool(
     "switchLights",
     "Switch the lights of a room on or off",
     {
@@ -74,7 +74,7 @@ LIGHTS = Tool(
     },
 )
 
-TRAINS = Tool(
+TRAINS = FunctionTool(
     "find_trains",
     "Find trains between two stations",
     {
@@ -271,7 +271,7 @@ def test_arguments_are_the_words_that_are_meant(
 
 @pytest.mark.parametrize("said", ["What is 12.5 times 8?", "How many times did you tell me?"])
 def test_times_that_multiply_or_count_ask_for_no_time(said: str) -> None:
-    clock = Tool("get_time", "Get the time in a city", WEATHER.parameters)
+    clock = FunctionTool("get_time", "Get the time in a city", WEATHER.parameters)
     assert call(said, tools=(clock,)) is None
     assert call("What time is it in Paris?", tools=(clock,)) == ("get_time", {"city": "Paris"})
     assert call("What are the times in Paris?", tools=(clock,)) == ("get_time", {"city": "Paris"})
@@ -361,7 +361,7 @@ JSON_TYPES = st.sampled_from(
 )
 def test_arguments_are_always_valid_for_the_tools_schema(said: str, properties: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": properties, "required": sorted(properties)}
-    found = call(said, tools=(Tool("f", "", schema),), tool_choice="required")
+    found = call(said, tools=(FunctionTool("f", "", schema),), tool_choice="required")
     assert found is not None
     jsonschema.validate(found[1], schema)
 

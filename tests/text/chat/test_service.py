@@ -26,11 +26,11 @@ from voiceapp.text.provider import (
     CallStarted,
     Delta,
     Finished,
+    FunctionTool,
     ReplyRequest,
     Returned,
     Said,
     TextDelta,
-    Tool,
 )
 
 REQUEST = ReplyRequest("Be kind.", (Said("user", "Hello"),), spoken=False)
@@ -112,7 +112,7 @@ async def test_interleaved_tool_calls_are_told_apart_by_index() -> None:
         chunk({"index": 0, "delta": {}, "finish_reason": "tool_calls"}),
         "[DONE]",
     )
-    tools = (Tool("f", "Does f", {"type": "object", "properties": {}}), Tool("g"))
+    tools = (FunctionTool("f", "Does f", {"type": "object", "properties": {}}), FunctionTool("g"))
     request = ReplyRequest("", (Said("user", "go"),), tools=tools, tool_choice="f", max_tokens=50)
     async with chat_server(script=script) as chat:
         deltas = await collect(chat, request)

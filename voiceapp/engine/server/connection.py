@@ -22,7 +22,7 @@ from voiceapp.engine.session.actions import (
     Close,
     EndIdle,
     ReplyFact,
-    Send,
+    SendEvent,
     Spoken,
     StartReply,
 )
@@ -173,7 +173,7 @@ class Connection:
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
             match action:
-                case Send(event=event):
+                case SendEvent(event=event):
                     self._queue(event)
                     if self._faults.rate_limits and isinstance(event, ResponseDone):
                         self._queue(self._faults.limits(new_id("event"), event.response))

@@ -58,7 +58,7 @@ class SessionCapabilities:
         """Return what one call of a tool can do in the session."""
         host = self._host
         return Capabilities(
-            self.timers, _Notes(host.user_id), _Past(host.user_id, host.id), _Call(self, host, call_id)
+            self.timers, _Notes(host.user_id), _Past(host.user_id, host.id), _CallControl(self, host, call_id)
         )
 
     @property
@@ -103,7 +103,7 @@ class SessionCapabilities:
         return [notice("timers_dropped", sentence, "warning")]
 
 
-class _Call:
+class _CallControl:
     def __init__(self, capabilities: SessionCapabilities, host: Host, call_id: str) -> None:
         self._capabilities = capabilities
         self._host = host
