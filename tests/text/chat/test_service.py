@@ -17,18 +17,16 @@ from tests.parts.chat_server import STOP, USAGE, ChatServer, chat_provider, chat
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import TextEngineError
 from voiceapp.outbound import entra
-from voiceapp.text.chat.provider import ChatProvider, messages
+from voiceapp.text.chat.provider import ChatProvider
 from voiceapp.text.chat.service import RemoteCompletions, azure_client
 from voiceapp.text.provider import (
     CallArguments,
-    Called,
     CallFinished,
     CallStarted,
     Delta,
     Finished,
     FunctionTool,
     ReplyRequest,
-    Returned,
     Said,
     TextDelta,
 )
@@ -186,17 +184,6 @@ async def test_an_endpoint_that_is_not_there_is_unreachable() -> None:
     with pytest.raises(TextEngineError) as caught:
         await collect(chat)
     assert caught.value.code == "text_engine_unreachable"
-
-
-def test_calls_in_a_row_share_one_message_and_outputs_follow() -> None:
-    history = (
-        Said("user", "go"), Called("a", "f", "{}"), Called("b", "g", "{}"), Returned("a", "1"),
-        Returned("b", "2"), Said("assistant", "Done."),
-    )  # fmt: skip
-    found = messages(ReplyRequest("", history, spoken=True))
-    assert "read aloud" in found[0]["content"]
-    assert [message["role"] for message in found[1:]] == ["user", "assistant", "tool", "tool", "assistant"]
-    assert [call["id"] for call in found[2]["tool_calls"]] == ["a", "b"]
 
 
 # -- Azure ------------------------------------------------------------------------------------------------

@@ -1,0 +1,34 @@
+"""A conversation that is configured, and what a service says to it."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, TypeVar
+
+from voiceapp.assistants.assistant import AssistantConfig
+from voiceapp.conversation.actions import Save, SendUpstream
+from voiceapp.conversation.conversation import Conversation
+from voiceapp.conversation.records import ItemRecord, ToolCallRecord
+from voiceapp.protocol import codec
+from voiceapp.types import JsonObject
+
+Kept = TypeVar("Kept", ItemRecord, ToolCallRecord)
+
+
+def saved(actions: list[Any], kind: type[Kept]) -> list[Kept]:
+    return [a.record for a in actions if isinstance(a, Save) and isinstance(a.record, kind)]
+
+
+def conversation() -> Conversation:
+    talk = Conversation(AssistantConfig(slug="a", name="A"), (f"id_{n}" for n in count()))
+    tell(talk, {"type": "session.updated", "session": {}})
+    return talk
+
+
+def tell(talk: Conversation, event: JsonObject, now: float = 0) -> list[object]:
+    fields = {"event_id": "e", **event}
+    return list(talk.receive_server(codec.server_event(fields), "{}", now))
+
+
+def upstream(actions: list[object]) -> list[JsonObject]:
+    return [action.fields for action in actions if isinstance(action, SendUpstream)]
