@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from itertools import count
 from typing import Any, TypeVar
 
 from voiceapp.assistants.assistant import AssistantConfig
-from voiceapp.conversation.actions import Save, SendUpstream
+from voiceapp.conversation.actions import Save, SendBrowser, SendUpstream
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.conversation.records import ItemRecord, ToolCallRecord
 from voiceapp.protocol import codec
@@ -32,3 +34,8 @@ def tell(talk: Conversation, event: JsonObject, now: float = 0) -> list[object]:
 
 def upstream(actions: list[object]) -> list[JsonObject]:
     return [action.fields for action in actions if isinstance(action, SendUpstream)]
+
+
+def shown(actions: Iterable[object]) -> list[JsonObject]:
+    """Return what the page is sent as text."""
+    return [json.loads(action.text) for action in actions if isinstance(action, SendBrowser)]
