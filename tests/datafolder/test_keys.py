@@ -6,6 +6,7 @@ import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from django.conf import settings
 
 from voiceapp.datafolder.keys import kept_key
@@ -27,3 +28,20 @@ def test_keys_are_kept_and_never_shown() -> None:
     assert settings.VOICE.engine_api_key != settings.SECRET_KEY
     for secret in (settings.SECRET_KEY, settings.VOICE.engine_api_key):
         assert secret not in repr(settings.VOICE)
+
+
+def test_each_name_and_each_folder_has_a_key_of_its_own(tmp_path: Path) -> None:
+    keys = {kept_key(tmp_path / folder, name) for folder in ("a", "b") for name in ("one", "two")}
+    assert len(keys) == 4
+    assert kept_key(tmp_path / "a", "one") in keys
+
+
+def test_a_key_that_was_put_there_is_taken_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("my own key\n")
+    assert kept_key(tmp_path, "key") == "my own key"
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError):
+        kept_key(tmp_path / "file", "key")
