@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation.actions import Save, SendBrowser, SendUpstream
 from voiceapp.conversation.conversation import Conversation
-from voiceapp.conversation.records import ItemRecord, ToolCallRecord
+from voiceapp.conversation.records import ItemRecord, ResponseRecord, ToolCallRecord
 from voiceapp.protocol import codec
 from voiceapp.types import JsonObject
 
-Kept = TypeVar("Kept", ItemRecord, ToolCallRecord)
+Kept = TypeVar("Kept", ItemRecord, ResponseRecord, ToolCallRecord)
 
 
-def saved(actions: list[Any], kind: type[Kept]) -> list[Kept]:
+def saved(actions: Iterable[Any], kind: type[Kept]) -> list[Kept]:
     return [a.record for a in actions if isinstance(a, Save) and isinstance(a.record, kind)]
 
 
@@ -32,7 +32,7 @@ def tell(talk: Conversation, event: JsonObject, now: float = 0) -> list[object]:
     return list(talk.receive_server(codec.server_event(fields), "{}", now))
 
 
-def upstream(actions: list[object]) -> list[JsonObject]:
+def upstream(actions: Iterable[object]) -> list[JsonObject]:
     return [action.fields for action in actions if isinstance(action, SendUpstream)]
 
 

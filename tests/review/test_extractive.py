@@ -37,3 +37,30 @@ def test_a_greeting_is_no_title() -> None:
         extractive.summary_of(["Hi. Take a note: buy milk", "Set a timer"])
         == "Take a note: buy milk. Set a timer."
     )
+
+
+def test_a_summary_has_what_the_conversation_comes_back_to() -> None:
+    said = [
+        "The garden needs water.",
+        "Bananas are yellow.",
+        "Water the garden roses twice.",
+        "Clouds float.",
+        "The roses in the garden need water now.",
+    ]
+    summary = extractive.summary_of(said)
+    assert (
+        summary
+        == "The garden needs water. Water the garden roses twice. The roses in the garden need water now."
+    )
+
+
+def test_a_long_title_is_cut_at_its_length() -> None:
+    title = extractive.title_of(["book " + "a long train journey " * 20])
+    assert len(title) <= extractive.TITLE_CHARS
+    assert title.startswith("Book a long train")
+    assert title.endswith("…")
+
+
+def test_the_same_sentence_twice_is_said_once() -> None:
+    assert extractive.summary_of(["Set a timer", "Set a timer"]) == "Set a timer."
+    assert extractive.summary_of([]) == extractive.title_of([]) == ""

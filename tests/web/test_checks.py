@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core import checks
 
 from voiceapp.config import VoiceConfig
-from voiceapp.web.checks import check_settings, missing_extras
+from voiceapp.web.checks import check_settings, missing_extras, wrong_faults
 
 
 def _with(**values: Any) -> VoiceConfig:
@@ -50,3 +50,13 @@ def test_a_transcription_deployment_named_like_a_model_is_only_a_warning(
         "voiceapp.AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT.W001": checks.Warning,
         "voiceapp.VOICEAPP_DEBUG.E001": checks.Error,
     }
+
+
+@pytest.mark.parametrize(
+    ("script", "wrong"),
+    [("", False), ("0", False), ("1", False), ("rate_limit@2,expire@30", False), ("foo@x", True)],
+)
+def test_faults_that_are_ordered_must_be_read(script: str, wrong: bool) -> None:
+    assert [name for name, _, _ in wrong_faults(_with(engine_faults=script))] == (
+        ["VOICEAPP_ENGINE_FAULTS"] if wrong else []
+    )

@@ -52,8 +52,7 @@ def outputs(actions: list[Action]) -> list[dict[str, Any]]:
 def test_a_function_runs_at_once_and_its_output_is_answered_and_followed_once() -> None:
     calls = Calls()
     assert runs(calls.made()) == [CallTool("call_1", "clock", "{}")]
-    assert calls.flow.pending
-    assert calls.flow.take_follow_up() == ""
+    assert calls.flow.take_follow_up() == "", "a call is not answered"
     returned = calls.returned()
     assert [item["output"] for item in outputs(returned)] == ['"noon"']
     assert [record.status for record in saved(list(returned), ToolCallRecord)] == ["completed"]

@@ -28,7 +28,7 @@ async def test_the_first_cause_ends_all_tasks_and_counts() -> None:
     life, stopped = Life(), list[str]()
     running = asyncio.create_task(life.run(waiting(stopped, "a"), waiting(stopped, "b")))
     await asyncio.sleep(0)
-    assert life.end_reason is None
+    assert not running.done()
     lost = UpstreamError("It is gone.")
     life.end(EndReason.UPSTREAM_LOST, lost)
     life.end(EndReason.HUNG_UP)
@@ -36,6 +36,10 @@ async def test_the_first_cause_ends_all_tasks_and_counts() -> None:
     assert isinstance(error, Ended)
     assert (life.end_reason, life.cause) == (EndReason.UPSTREAM_LOST, lost)
     assert sorted(stopped) == ["a", "b"]
+
+
+async def test_a_session_that_goes_on_has_no_reason_to_end() -> None:
+    assert Life().end_reason is None
 
 
 async def test_what_a_task_raises_ends_the_others() -> None:

@@ -66,3 +66,22 @@ def test_each_section_of_the_guide_is_found_by_its_heading_and_read_to_its_end()
     guide = ProductGuide.load()
     for heading, text in sections:
         assert guide.answer(heading) == text.strip()
+
+
+def test_the_paragraph_under_the_heading_that_is_asked_for_goes_before_one_that_only_mentions_it() -> None:
+    guide = ProductGuide(
+        "# A\n\nThis paragraph speaks of recordings at some length, but is about others.\n\n"
+        "## Recordings\n\nEach conversation is kept as one file with two channels.\n"
+    )
+    assert guide.answer("Where are recordings?") == "Each conversation is kept as one file with two channels."
+    # Without a word of weight in the question there is the introduction.
+    assert guide.answer("What is this?") == guide.introduction()
+
+
+def test_a_paragraph_is_read_without_its_marks_and_to_a_length_that_one_listens_to() -> None:
+    sentence = "This *sentence* has `marks` and a [link](https://x.y) in it. "
+    read = ProductGuide(f"# A\n\n{sentence * 20}").introduction()
+    assert read is not None
+    assert read.startswith("This sentence has marks and a link in it.")
+    assert len(read) <= 420
+    assert read.endswith(".")
