@@ -3,9 +3,9 @@
     python -m docs.generate            # writes what has changed
     python -m docs.generate --check    # writes nothing, names what is out of date, and then fails
 
-``DOCUMENTS`` has one function for each document that is written so, in whole or in part: it takes the text
-that the document has now (nothing where there is none yet) and returns the text that it should have. A part
-stands between ``<!-- begin NAME … -->`` and ``<!-- end NAME -->``.
+``DOCUMENTS`` has one function for each file that is written so, in whole or in part: it takes the text that
+the file has now (nothing where there is none yet) and returns the text that it should have. A part stands
+between ``<!-- begin NAME … -->`` and ``<!-- end NAME -->``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from docs import page_protocol
+from docs.page_examples import EXAMPLES
 from voiceapp.config import SETTINGS, Setting
 from voiceapp.engine.session.event_types import CLIENT_TYPES, EMITTED, TRANSCRIPTION_TYPES
 from voiceapp.protocol.dialects import CONTRACT_ONLY_EVENTS, Dialect, Half, from_ga, to_ga
 from voiceapp.protocol.events import CLIENT_EVENTS, SERVER_EVENTS
 
-FOLDER: Final = Path(__file__).resolve().parent
+ROOT: Final = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
@@ -33,18 +35,18 @@ def main() -> int:
     stale = outdated()
     for name, text in stale.items():
         if check:
-            print(f"docs/{name} is out of date: run python -m docs.generate")
+            print(f"{name} is out of date: run python -m docs.generate")
         else:
-            (FOLDER / name).write_text(text, "utf-8")
-            print(f"docs/{name} is written")
+            (ROOT / name).write_text(text, "utf-8")
+            print(f"{name} is written")
     return 1 if check and stale else 0
 
 
 def outdated() -> dict[str, str]:
-    """Return the documents whose text is not what the code says, each with the text that it should have."""
+    """Return the files whose text is not what the code says, each with the text that it should have."""
     wanted: dict[str, str] = {}
     for name, document in DOCUMENTS.items():
-        path = FOLDER / name
+        path = ROOT / name
         text = path.read_text("utf-8") if path.exists() else ""
         if (due := document(text)) != text:
             wanted[name] = due
@@ -140,7 +142,30 @@ def _wire_names(kind: str, dialect: Dialect) -> set[str]:
     return {str(event["type"]) for shape in shapes for event in from_ga(shape, dialect, Half.SERVER)}
 
 
-DOCUMENTS: Final[dict[str, Callable[[str], str]]] = {"configuration.md": configuration, "engine.md": engine}
+# -- the page's protocol --------------------------------------------------------------------------------
+
+
+def page_messages(text: str) -> str:
+    """Return ``page-protocol.md`` with its messages, events and close codes."""
+    for name, part in page_protocol.parts().items():
+        text = with_part(text, name, part)
+    return text
+
+
+def fixture(name: str) -> Callable[[str], str]:
+    """Return what writes the example of a message of the page's socket, one line of JSON."""
+    return lambda _: f"{page_protocol.page_example(name)}\n"
+
+
+DOCUMENTS: Final[dict[str, Callable[[str], str]]] = {
+    "docs/configuration.md": configuration,
+    "docs/engine.md": engine,
+    "docs/page-protocol.md": page_messages,
+    "static/voiceapp/realtime/messages.js": lambda _: page_protocol.message_types(),
+    "static/voiceapp/realtime/realtime_events.js": lambda _: page_protocol.event_types(),
+    **{f"tests/fixtures/page/{name}.json": fixture(name) for name in EXAMPLES},
+    "tests/fixtures/close_codes.json": lambda _: page_protocol.close_codes(),
+}
 
 if __name__ == "__main__":
     sys.exit(main())

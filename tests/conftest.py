@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.parts.engine_server import EngineServer
     from tests.parts.http_service import ShopService
     from tests.parts.page import Talk
+    from voiceapp.process import Process
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
 
@@ -43,18 +44,29 @@ def _the_database_is_emptied_quickly() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def process() -> Iterator[Process]:
+    """The process in which all tests run; what one must not share with others is given to it anew."""
+    from voiceapp.process import Process
+
+    with Process() as running:
+        yield running
+
+
 @pytest.fixture(autouse=True)
-def _threads_let_go_of_the_database(request: pytest.FixtureRequest) -> Iterator[None]:
-    """End the writing thread, and other threads' connections, before the test's database is emptied."""
+def _a_writer_of_its_own(process: Process, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Give a test a writer and a memory of tokens, and let go of the database before it is emptied."""
     if request.node.get_closest_marker("django_db") or _DATABASE_FIXTURES & set(request.fixturenames):
         request.getfixturevalue("_django_db_helper")
-    yield
     from asgiref.sync import SyncToAsync
     from django.db import connections
 
-    from voiceapp.records.store import store
+    from voiceapp.records.store.tokens import KnownTokens, known_tokens
+    from voiceapp.records.store.writer import Writer, writer
 
-    store.stop_writer()
+    with writer.use(Writer()) as own, known_tokens.use(KnownTokens()):
+        yield
+        own.stop()
     # The thread in which asyncio code reached the database keeps its connection otherwise.
     SyncToAsync.single_thread_executor.submit(connections.close_all).result()
 
@@ -82,11 +94,11 @@ def admin_client(transactional_db: None) -> Client:
 async def signed_in(transactional_db: None) -> AsyncIterator[dict[str, Any]]:
     """What a signed-in user's page sends with its socket; its sessions end with the test."""
     from tests.parts.page import scope_of
-    from voiceapp.relay.process.sessions import registry
+    from voiceapp.relay.process.sessions import LiveSessions, sessions
 
-    yield await scope_of("ada")
-    await registry.drain()
-    registry.draining = False
+    with sessions.use(LiveSessions()) as own:
+        yield await scope_of("ada")
+        await own.drain()
 
 
 @pytest.fixture
@@ -166,13 +178,11 @@ def site(server: str) -> str:
 
 
 @pytest.fixture
-def token(user: User) -> Iterator[str]:
+def token(user: User) -> str:
     """An API token of the user's."""
-    from voiceapp.records.store.tokens import forget_known, make_token
+    from voiceapp.records.store.tokens import make_token
 
-    forget_known()
-    yield make_token(user, "tests")[1]
-    forget_known()
+    return make_token(user, "tests")[1]
 
 
 @pytest.fixture

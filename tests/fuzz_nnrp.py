@@ -33,7 +33,7 @@ import websockets  # noqa: E402
 from tests.parts.nnrp_parts import TOKEN, Door, Scripted, serving  # noqa: E402
 from voiceapp.clients.nnrp import connect  # noqa: E402
 from voiceapp.nnrp import data_layouts, layouts, profile, wire  # noqa: E402
-from voiceapp.nnrp.consumer import NnrpApp  # noqa: E402
+from voiceapp.nnrp.consumer import Connections, NnrpConsumer  # noqa: E402
 from voiceapp.nnrp.wire import MessageType  # noqa: E402
 
 CLIENTS = 4
@@ -187,8 +187,8 @@ async def fuzz(more: Callable[[Counter[str]], bool], seed: int, patience_s: floa
     # Every client that is sent away for what it did is no news.
     logging.getLogger().addHandler(kept)
     try:
-        app = NnrpApp(Door(Scripted(engine)))
-        async with serving(app) as url:
+        connections = Connections(Door(Scripted(engine)))
+        async with serving(NnrpConsumer.as_asgi(among=connections)) as url:
 
             def goes_on() -> bool:
                 return more(seen)
@@ -196,7 +196,7 @@ async def fuzz(more: Callable[[Counter[str]], bool], seed: int, patience_s: floa
             attacks = [attack(url, random.Random(seed + n), goes_on, seen) for n in range(CLIENTS)]
             async with asyncio.timeout(patience_s):
                 done = await asyncio.gather(*attacks, neighbour(url, goes_on, seen), return_exceptions=True)
-                while app.connections:
+                while connections:
                     await asyncio.sleep(0.01)
             problems += [repr(one) for one in done if isinstance(one, BaseException)]
     finally:

@@ -7,15 +7,25 @@ environment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from voiceapp.errors import ConfigurationError
 from voiceapp.outbound.addresses import scheme_of
+from voiceapp.types import Part
+
+source: Final = Part[Callable[[], "VoiceConfig"]]("settings")
+"""Gives the settings as they are now."""
+
+
+def voice_config() -> VoiceConfig:
+    """Return the settings of the running process."""
+    return source()()
+
 
 Problem = tuple[str, str, str]
 """A fault of the settings: (name of the setting, what is wrong, what to do)."""

@@ -1,4 +1,35 @@
-"""The exception tree.
+"""The exception tree; each with the HTTP status that goes with it, where that is not 400.
+
+::
+
+    VoiceAppError
+    ├── Refusal                     who asks may not, or not now; each has its own status and close code
+    │   └── QuotaExceeded           429, a token has used what it may (records.store.tokens)
+    ├── ProtocolError               a rule of a protocol was broken
+    │   ├── LocalProtocolError      by this side
+    │   ├── RemoteProtocolError     by the other side
+    │   │   └── WireError           of NNRP (nnrp.layouts)
+    │   └── DecodeError             by a message that cannot be read
+    ├── AudioFormatError            samples do not fit their format
+    ├── ToolError                   becomes a call's output
+    │   ├── UnknownTool
+    │   ├── InvalidArguments
+    │   └── ToolFailed
+    ├── UpstreamError               the Realtime service cannot be used
+    │   ├── UpstreamRefused
+    │   ├── UpstreamClosed
+    │   └── UpstreamTimeout
+    ├── TextEngineError             502, a text provider failed
+    │   ├── TextRequestError        400, a request for text cannot be met as it is
+    │   ├── TextModelNotFound       404
+    │   ├── ModelHostAmbiguous      409
+    │   ├── TextEngineLimited       429
+    │   ├── TextEngineUnavailable   503
+    │   └── TextEngineTimeout       504
+    ├── ModelError                  a model of the engine is missing or broken (engine.inference.weights)
+    ├── DocumentFault               an OpenAPI document is wrong (tools.http.schema)
+    ├── StoreFull, StoreUnavailable the records cannot be kept (records.store.writer)
+    └── ConfigurationError          a setting is missing or wrong
 
 Every error carries a stable ``code`` that goes on the wire and a sentence that a person can act on.
 Messages never hold a transcript, a key or a payload.
@@ -10,15 +41,29 @@ from __future__ import annotations
 class VoiceAppError(Exception):
     """Base of everything this product raises on purpose.
 
-    ``code`` is stable and machine readable, ``message`` is for people.
+    ``code`` is stable and machine readable, ``message`` is for people. ``status`` answers a request by HTTP
+    that ends so, ``close_code`` closes a WebSocket that cannot begin.
     """
 
     default_code = "internal_error"
+    status = 400
+    close_code = 4010
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
         self.code = code or self.default_code
         self.message = message
+
+
+class Refusal(VoiceAppError):
+    """Who asks may not, or not now, or not so: a request, a socket, or a session of a page."""
+
+    default_code = "refused"
+
+    def __init__(self, code: str, message: str, *, status: int = 400, close_code: int = 4010) -> None:
+        super().__init__(message, code=code)
+        self.status = status
+        self.close_code = close_code
 
 
 class ProtocolError(VoiceAppError):
@@ -110,10 +155,53 @@ class TextEngineError(VoiceAppError):
     """
 
     default_code = "text_engine_error"
+    status = 502
 
     def __init__(self, message: str, *, code: str | None = None, param: str = "") -> None:
         super().__init__(message, code=code)
         self.param = param
+
+
+class TextRequestError(TextEngineError):
+    """A request for text is wrong, or cannot be met as it is."""
+
+    default_code = "invalid_request"
+    status = 400
+
+
+class TextModelNotFound(TextEngineError):
+    """The chat service does not know the model."""
+
+    default_code = "text_engine_not_found"
+    status = 404
+
+
+class ModelHostAmbiguous(TextEngineError):
+    """A user has connected several model hosts, and nobody could say which one is meant."""
+
+    default_code = "model_host_ambiguous"
+    status = 409
+
+
+class TextEngineLimited(TextEngineError):
+    """The chat service is at its limit."""
+
+    default_code = "rate_limit_exceeded"
+    status = 429
+
+
+class TextEngineUnavailable(TextEngineError):
+    """A user's own model is not connected, or has too much to do."""
+
+    default_code = "model_host_absent"
+    status = 503
+
+
+class TextEngineTimeout(TextEngineError):
+    """A text provider did not answer in time."""
+
+    default_code = "text_engine_timeout"
+    status = 504
 
 
 class ConfigurationError(VoiceAppError):

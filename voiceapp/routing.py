@@ -5,43 +5,48 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from voiceapp.engine.server.consumer import GA_PATH, PREVIEW_PATH, realtime_socket
+from django.urls import path, re_path
+
+from voiceapp.engine.server.consumer import GA_PATH, PREVIEW_PATH, RealtimeConsumer
 from voiceapp.gateway.chat import MODELS, PATHS, chat_completions, list_models
 from voiceapp.gateway.generate import GENERATE, STREAM, generate
-from voiceapp.gateway.host_consumer import model_host_socket
+from voiceapp.gateway.host_consumer import ModelHostConsumer
 from voiceapp.nnrp.consumer import PATH as NNRP_PATH
-from voiceapp.nnrp.consumer import nnrp_socket
+from voiceapp.nnrp.consumer import NnrpConsumer
 from voiceapp.nnrp.events_http import PATH as EVENTS_PATH
 from voiceapp.nnrp.events_http import events
-from voiceapp.relay.browser.consumer import voice_socket
+from voiceapp.relay.browser.consumer import VoiceConsumer
+from voiceapp.relay.browser.login import login_stack
+from voiceapp.types import Receive, Scope, Send
 
-App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
-
-SOCKETS: dict[str, App] = {
-    "/ws/voice/": voice_socket,
-    "/ws/model-host/": model_host_socket,
-    NNRP_PATH: nnrp_socket,
-    GA_PATH: realtime_socket,
-    PREVIEW_PATH: realtime_socket,
-}
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def program(path: str) -> App | None:
-    """Return what serves an HTTP address for programs; the rest is Django's."""
-    if path in (GENERATE, STREAM):
-        return generate
-    if path == EVENTS_PATH:
-        return events
-    if path == MODELS:
-        return list_models
-    return chat_completions if PATHS.fullmatch(path) else None
-
-
-async def sockets(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Serve a WebSocket by its path; another path is refused."""
-    app = SOCKETS.get(scope["path"])
-    if app is not None:
-        await app(scope, receive, send)
-        return
+async def _unknown(scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse a WebSocket at an address that nothing has."""
     await receive()
     await send({"type": "websocket.close", "code": 4004})
+
+
+_refuse_unknown: Any = _unknown
+
+websocket_urlpatterns = [
+    path("ws/voice/", login_stack(VoiceConsumer.as_asgi())),
+    path("ws/model-host/", ModelHostConsumer.as_asgi()),
+    path(NNRP_PATH[1:], NnrpConsumer.as_asgi()),
+    path(GA_PATH[1:], RealtimeConsumer.as_asgi()),
+    path(PREVIEW_PATH[1:], RealtimeConsumer.as_asgi()),
+    # URLRouter would raise.
+    re_path("", _refuse_unknown),
+]
+
+
+def program(address: str) -> App | None:
+    """Return what serves an HTTP address for programs; the rest is Django's."""
+    if address in (GENERATE, STREAM):
+        return generate
+    if address == EVENTS_PATH:
+        return events()
+    if address == MODELS:
+        return list_models
+    return chat_completions if PATHS.fullmatch(address) else None

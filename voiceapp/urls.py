@@ -9,7 +9,7 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import path
 from django.views.generic import RedirectView
 
-from voiceapp.engine.inference import loading
+from voiceapp.engine.inference.loading import models
 from voiceapp.engine.server import client_secret_views
 from voiceapp.review.views import evaluate
 from voiceapp.web import recordings, views
@@ -17,7 +17,7 @@ from voiceapp.web import recordings, views
 
 async def health(request: HttpRequest) -> JsonResponse:
     """Tell a load balancer that the process answers, and how far the embedded engine is."""
-    return JsonResponse({"status": "ok", "engine": loading.state().status})
+    return JsonResponse({"status": "ok", "engine": models().state().status})
 
 
 urlpatterns = [

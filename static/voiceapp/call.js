@@ -113,7 +113,7 @@ export class Call {
     return this.devices?.player?.progress(itemId) ?? null;
   }
 
-  /** @param {ServerEvent} event */
+  /** @param {import('./state/page_events.js').PageEvent} event */
   dispatch(event) {
     const next = reduce(this.state, event);
     if (next === this.state) return;

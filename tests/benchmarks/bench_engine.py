@@ -27,6 +27,7 @@ django.setup()
 
 from tests.parts.engine_parts import RECORDINGS, loaded, quiet, recording, word_errors, words_of  # noqa: E402
 from tests.parts.engine_server import EngineServer, RealtimeClient, connect, engine_server  # noqa: E402
+from voiceapp.process import Process  # noqa: E402
 
 _MAX_WAIT_MS = 9_000
 TRANSCRIPTION = "conversation.item.input_audio_transcription"
@@ -110,8 +111,8 @@ def main() -> None:
     parser.add_argument("--eagerness", choices=["low", "medium", "high", "auto"])
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    loaded()
-    with engine_server() as server:
+    with Process(), engine_server() as server:
+        loaded()
         found = asyncio.run(measure(server, options))
     if options.json:
         json.dump(found, sys.stdout, indent=1)

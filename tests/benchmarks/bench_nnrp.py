@@ -31,9 +31,8 @@ django.setup()
 
 import uvloop  # noqa: E402
 
-from tests.parts.nnrp_parts import TOKEN, Door, Scripted, serving  # noqa: E402
+from tests.parts.nnrp_parts import TOKEN, Door, Scripted, nnrp_app, serving  # noqa: E402
 from voiceapp.clients.nnrp import connect  # noqa: E402
-from voiceapp.nnrp.consumer import NnrpApp  # noqa: E402
 
 LEAST = 2_000
 CHUNKS = 500
@@ -56,7 +55,7 @@ def serve(pipe: Connection) -> None:
     """Serve until told to stop; tell the address first, and the CPU time whenever asked."""
 
     async def run() -> None:
-        async with serving(NnrpApp(Door(Scripted(engine)))) as url:
+        async with serving(nnrp_app(Door(Scripted(engine)))) as url:
             pipe.send(url)
             loop = asyncio.get_running_loop()
             over = asyncio.Event()

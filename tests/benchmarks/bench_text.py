@@ -27,6 +27,7 @@ django.setup()
 from django.conf import settings  # noqa: E402
 
 from tests.parts.engine_server import connect, engine_server  # noqa: E402
+from voiceapp.process import Process  # noqa: E402
 
 TEXT = {"output_modalities": ["text"]}
 QUESTIONS = ("Add 2 and 3", "What day is it?", "My name is Ada", "Tell me a joke")
@@ -42,7 +43,7 @@ class Elsewhere:
 
 def serve(pipe: Connection) -> None:
     """Serve until told to stop; tell the address first, and the CPU time whenever asked."""
-    with engine_server() as server:
+    with Process(), engine_server() as server:
         pipe.send((server.address, settings.VOICE.engine_api_key))
         while pipe.recv() == "cpu":
             pipe.send(time.process_time())

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError
@@ -25,7 +23,7 @@ from voiceapp.datafolder.server_note import remove_server_file, write_server_fil
     ],
 )
 def test_a_server_is_named_by_any_of_its_addresses(given: str, address: str) -> None:
-    assert server_address(given) == address
+    assert server_address(given, Path("nowhere")) == address
 
 
 @pytest.mark.parametrize(
@@ -33,20 +31,19 @@ def test_a_server_is_named_by_any_of_its_addresses(given: str, address: str) -> 
 )
 def test_what_is_no_address_is_a_sentence(given: str) -> None:
     with pytest.raises(CommandError, match="is not a server's address"):
-        server_address(given)
+        server_address(given, Path("nowhere"))
 
 
-def test_without_a_name_it_is_the_server_on_this_data_folder(tmp_path: Path, settings: Any) -> None:
-    settings.VOICE = replace(settings.VOICE, data_dir=tmp_path)
+def test_without_a_name_it_is_the_server_on_the_data_folder(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"python3 manage\.py up"):
-        server_address(None)
+        server_address(None, tmp_path)
     write_server_file(tmp_path, "http://127.0.0.1:1234")
     try:
-        assert server_address(None) == "http://127.0.0.1:1234"
-        assert socket_address(None, "/nnrp") == "ws://127.0.0.1:1234/nnrp"
+        assert server_address(None, tmp_path) == "http://127.0.0.1:1234"
+        assert socket_address(None, tmp_path, "/nnrp") == "ws://127.0.0.1:1234/nnrp"
     finally:
         remove_server_file(tmp_path)
-    assert socket_address("https://h", "/nnrp") == "wss://h/nnrp"
+    assert socket_address("https://h", tmp_path, "/nnrp") == "wss://h/nnrp"
 
 
 def test_a_token_comes_from_the_command_or_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from voiceapp.conversation.negotiation import (
     with_server_vad,
     without_instructions,
 )
+from voiceapp.protocol.events import SessionCreated
 from voiceapp.types import JsonObject
 
 SHOP = McpServer(server_label="shop", server_url="https://shop.example/mcp", authorization="s3cret-token")
@@ -201,6 +202,6 @@ def test_silence_ends_turns_in_place_of_their_sense() -> None:
 
 def test_the_page_is_not_shown_the_operators_text() -> None:
     session = {"instructions": "Be kind.", "tools": [CLOCK], "prompt": {}, "model": "m"}
-    event = {"type": "session.created", "session": session}
-    assert without_instructions(event) == {"type": "session.created", "session": {"model": "m"}}
+    event = SessionCreated(event_id="e", session=session)
+    assert without_instructions(event) == SessionCreated(event_id="e", session={"model": "m"})
     assert "instructions" in session

@@ -10,13 +10,14 @@ from django.core.management import get_commands
 
 from docs import generate
 from tests.parts.places import ROOT
+from tests.test_errors import STATUSES
 from voiceapp.assistants.http_tools import MAX_HTTP_TOOLS, MAX_OPERATIONS, MAX_SETS
 from voiceapp.config import SETTINGS
-from voiceapp.errors import VoiceAppError
+from voiceapp.conversation import client_events, page_policy
 from voiceapp.records.setup import seeding
 from voiceapp.records.store import notes, search
-from voiceapp.relay.session import timers
-from voiceapp.serving.exchange import status_of
+from voiceapp.relay.browser import consumer
+from voiceapp.relay.session import attachment, microphone, outbox, timers
 from voiceapp.tools import functions
 from voiceapp.tools.http import openapi, operation, schema, tools
 from voiceapp.tools.registry import registry
@@ -110,9 +111,7 @@ def test_the_commands_that_are_named_exist(page: str) -> None:
 def test_the_statuses_for_programs_are_those_that_are_sent() -> None:
     rows = table("docs/text.md", "Status", "Codes")
     described = {code: int(row[0]) for row in rows for code in in_code(row[1])}
-    assert described == {
-        code: status for code in CODES if (status := status_of(VoiceAppError("", code=code))) != 400
-    }
+    assert described == STATUSES
 
 
 def test_the_codes_of_the_voice_service_are_all_described() -> None:
@@ -146,6 +145,18 @@ def test_the_limits_of_tools_are_those_in_force() -> None:
     assert f"A session may have {timers.MAX_TIMERS} timers" in page
     assert f"A user may have {notes.MAX_NOTES} notes of {MAX_NOTE_CHARS:,} characters." in page
     assert f"A search gives the newest {search.MAX_FOUND} conversations." in page
+
+
+def test_the_limits_of_the_page_s_socket_are_those_in_force() -> None:
+    text = " ".join(PAGES["docs/page-protocol.md"].split())
+    assert f"sends `session.start` within {consumer.FIRST_MESSAGE_S:g} seconds" in text
+    kept = f"{microphone.EARLY_AUDIO_MS / 1000:g} seconds of audio, {client_events.MAX_HELD} events"
+    assert f"before that is kept: {kept}" in text
+    assert f"Once {outbox.WINDOW_BYTES / 1024**2:g} MiB is on its way" in text
+    assert f"acknowledges nothing for {attachment.STALL_S:g} seconds is let go" in text
+    assert f"input format, {microphone.MAX_FRAME_BYTES:,} bytes at most" in text
+    assert f"A text message has {consumer.MAX_TEXT_CHARS:,} characters at most" in text
+    assert f"with text, {page_policy.MAX_TEXT_CHARS:,} characters at most" in text
 
 
 # -- links, files, versions, size -----------------------------------------------------------------------

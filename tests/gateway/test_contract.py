@@ -18,8 +18,8 @@ from tests.parts.chat_server import chat_server, chunk, sse, text
 from tests.parts.contracts import load
 from voiceapp.config import VoiceConfig
 from voiceapp.records.models import TokenUsage
-from voiceapp.text import providers
 from voiceapp.text.model_host import link
+from voiceapp.text.providers import text_engines
 
 STOP = chunk({"index": 0, "delta": {}, "finish_reason": "stop"})
 USAGE = chunk(usage={"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14})
@@ -53,7 +53,7 @@ async def test_the_second_try_may_fit(
     async with chat_server(script=script) as chat:
         voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="upstream-model")
         monkeypatch.setattr(settings, "VOICE", voice)
-        monkeypatch.setattr(providers, "_engines", {})
+        monkeypatch.setattr(text_engines(), "_made", {})
         asked = {"messages": [{"role": "user", "content": "How good was it?"}], "structured_schema": SCHEMA}
         answer = await gateway.post(address, json=asked)
         assert answer.status_code == 200
@@ -69,7 +69,7 @@ async def test_the_second_try_may_fit(
         assert said == "Seven, I think."
         assert wrong
         assert (await TokenUsage.objects.aget()).tokens_in == 22
-        await providers.aclose()
+        await text_engines().aclose()
 
 
 def test_the_golden_document_goes_into_a_file(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from jsonschema import Draft202012Validator
 
 from tests.parts.chat_server import STOP, USAGE, chat_behind, chunk, sse, text
 from tests.parts.contracts import load
+from tests.parts.forgetting import forget_tokens
 from tests.parts.gateway_requests import HELLO, SCHEMA
 from tests.parts.waits import wait_until
 from voiceapp.records.models import ApiToken, TokenUsage
-from voiceapp.records.store.tokens import forget_known
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -182,7 +182,7 @@ async def test_only_tokens_open_it(site: str, token: str, user: User) -> None:
             assert (answer.status_code, answer.json()["code"]) == (401, "not_authorized")
         assert (await stranger.post(f"/v1/generate?token={token}", json=HELLO)).status_code == 200
         await ApiToken.objects.aupdate(enabled=False)
-        forget_known()
+        forget_tokens()
         assert (await stranger.post(f"/v1/generate?token={token}", json=HELLO)).status_code == 401
 
 

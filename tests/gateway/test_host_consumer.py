@@ -17,15 +17,14 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
+from tests.parts.forgetting import forget_tokens
 from tests.parts.hosts import COMPLETED, delta, generate, host
-from tests.parts.stalls import turns_during
 from voiceapp.gateway import host_consumer
+from voiceapp.gateway.host_consumer import ModelHostConsumer
 from voiceapp.records.models import ApiToken, Assistant
-from voiceapp.records.store.tokens import forget_known, make_token
-from voiceapp.serving.scope import MESSAGES_A_TURN, in_turns
+from voiceapp.records.store.tokens import make_token
 from voiceapp.text.model_host import link as host_link
 from voiceapp.text.model_host import provider
-from voiceapp.text.model_host.link import HostLink
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,25 +89,23 @@ async def test_what_cannot_be_read_is_dropped_and_the_connection_stays(server: s
         assert (await mine.receive())["id"] == 100
 
 
-async def test_a_host_that_floods_holds_nobody_up_and_fills_no_log(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async def send(text: str) -> None:
-        pass
-
-    link, left = HostLink(send), 20_000
+async def test_a_host_that_floods_fills_no_log(user: User, caplog: pytest.LogCaptureFixture) -> None:
+    _, text = await sync_to_async(make_token)(user, "host")
+    scope = {"type": "websocket", "query_string": b"", "headers": []}
+    scope["headers"] = [(b"authorization", f"Bearer {text}".encode())]
+    messages = iter([{"type": "websocket.connect"}, *[{"type": "websocket.receive", "text": "{"}] * 20_000])
 
     async def receive() -> dict[str, Any]:
-        nonlocal left
-        left -= 1
-        return {"type": "websocket.receive", "text": "{"} if left else {"type": "websocket.disconnect"}
+        return next(messages, {"type": "websocket.disconnect", "code": 1006})
 
-    with caplog.at_level(logging.INFO):
-        turns = await turns_during(host_consumer._read(in_turns(receive), link))
-        link.close()
-    assert turns >= 20_000 // MESSAGES_A_TURN
-    assert len(caplog.records) == host_link.MAX_LOGGED + 1
-    assert "19999 messages were dropped" in caplog.text
+    async def send(message: dict[str, Any]) -> None:
+        assert message["type"] == "websocket.accept"
+
+    with caplog.at_level(logging.INFO, "voiceapp.text.model_host"):
+        await ModelHostConsumer.as_asgi()(scope, receive, send)
+    noted = [record for record in caplog.records if record.name == "voiceapp.text.model_host.link"]
+    assert len(noted) == host_link.MAX_LOGGED + 1
+    assert "20000 messages were dropped" in caplog.text
 
 
 async def test_another_users_host_is_never_asked(
@@ -166,7 +163,7 @@ async def test_strangers_and_revoked_tokens_stay_outside(
     monkeypatch.setattr(host_consumer, "WATCH_S", 0.05)
     async with host(server, token) as mine:
         await ApiToken.objects.aupdate(enabled=False)
-        forget_known()
+        forget_tokens()
         with pytest.raises(websockets.ConnectionClosed):
             await mine.receive()
         assert mine.socket.close_code == 4016

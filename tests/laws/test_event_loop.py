@@ -14,7 +14,7 @@ from tests.parts.clock import pass_time
 from tests.parts.engine_parts import loaded, quiet, recording
 from tests.parts.engine_server import connect, engine_server
 from tests.parts.page import Talk, answer, call, calls_made, rows
-from voiceapp.engine.inference import loading
+from voiceapp.engine.inference.loading import Models, models
 from voiceapp.relay.upstream import connection as upstream_module
 
 
@@ -52,10 +52,10 @@ async def test_the_engine_hears_and_speaks_beside_its_loop(monkeypatch: pytest.M
     watched: dict[str, Any] = {name: Watched(getattr(whole, name), seen) for name in parts}
     half = dataclasses.replace(whole, **watched)
 
-    async def ready() -> loading.Models:
+    async def ready() -> Models:
         return half
 
-    monkeypatch.setattr(loading, "ready", ready)
+    monkeypatch.setattr(models(), "ready", ready)
     with engine_server() as server:
         async with connect(server) as client:
             await client.update(audio={"input": {"transcription": {}}})

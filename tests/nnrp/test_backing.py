@@ -17,6 +17,7 @@ from django.core.management import CommandError, call_command
 
 from tests.parts.chat_server import calls, chat_server, chunk, ending, fragment, sse
 from tests.parts.contracts import FOLDER, load
+from tests.parts.forgetting import forget_tokens
 from tests.parts.nnrp_parts import (
     check_events,
     check_recipe,
@@ -30,8 +31,7 @@ from voiceapp.config import EMBEDDED_MODEL
 from voiceapp.errors import RemoteProtocolError, UpstreamRefused
 from voiceapp.nnrp.backing import FAILING_MODEL
 from voiceapp.records.models import ApiToken, TokenUsage
-from voiceapp.records.store.tokens import forget_known
-from voiceapp.text import providers
+from voiceapp.text.providers import text_engines
 from voiceapp.types import JsonObject
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -79,7 +79,7 @@ async def test_a_token_that_is_deleted_closes_the_connection_at_its_next_request
         session = await client.open_session()
         assert (await (await session.start(ASKED)).result())["type"] == "response.completed"
         await ApiToken.objects.all().adelete()
-        forget_known()
+        forget_tokens()
         running = await session.start(ASKED)
         with pytest.raises(RemoteProtocolError, match="token no longer counts"):
             await running.result()
@@ -156,7 +156,7 @@ async def test_the_command_prints_events_as_json_and_tool_calls(
     async with chat_server(script=sse(*script, "[DONE]")) as chat:
         config = replace(settings.VOICE, text_base_url=chat.base_url, text_model="some-model")
         monkeypatch.setattr(settings, "VOICE", config)
-        monkeypatch.setattr(providers, "_engines", {})
+        monkeypatch.setattr(text_engines(), "_made", {})
         plain = await run(server, "Look.", "--token", token, "--tools", str(tools))
         printed = await run(server, "Look.", "--token", token, "--tools", str(tools), "--json")
     assert '[calls look {"x":1}]' in plain

@@ -29,6 +29,7 @@ from tests.parts.nnrp_parts import (
     native_events,
     native_request,
     native_submit,
+    nnrp_app,
     remote,
     request,
     serving,
@@ -38,7 +39,6 @@ from tests.parts.nnrp_talk import begin, raw, received, submit, talking
 from voiceapp.clients.nnrp import connect
 from voiceapp.errors import TextEngineError
 from voiceapp.nnrp import profile, wire
-from voiceapp.nnrp.consumer import NnrpApp
 from voiceapp.nnrp.data_layouts import DropReason, Status
 from voiceapp.nnrp.wire import MessageType
 from voiceapp.types import JsonObject
@@ -63,7 +63,7 @@ async def test_a_published_recipe_is_followed(name: str, peer: str) -> None:
     script = TOOLS if envelope["body"].get("tools") else TEXT
     async with (
         chat_server(script=sse(*script, "[DONE]"), status=status) as chat,
-        serving(NnrpApp(Door(remote(chat.base_url)))) as url,
+        serving(nnrp_app(Door(remote(chat.base_url)))) as url,
     ):
         if peer == "own":
             async with connect(url, TOKEN) as client:
@@ -116,7 +116,7 @@ def told_of(packet: wire.Packet) -> JsonObject:
 async def test_the_published_scenario_passes_on_the_wire() -> None:
     scenarios = load("nnrp/openai-compatible-e2e.json")["scenarios"]
     (scenario,) = (one for one in scenarios if one["transport"] == "websocket")
-    async with serving(NnrpApp(Door(Scripted(steady)))) as url, raw(url) as socket:
+    async with serving(nnrp_app(Door(Scripted(steady)))) as url, raw(url) as socket:
         await begin(socket)
         metadata, packed = profile.write_submit(1, request())
         sent = wire.encode(MessageType.FRAME_SUBMIT, metadata, packed, session_id=1, frame_id=1)
@@ -155,7 +155,7 @@ async def test_an_independent_client_cancels_and_goes_on() -> None:
             native_submit(session, request(), 2)
             return cancelled, native_events(session, 1)[2]
 
-    async with serving(NnrpApp(Door(Scripted(script)))) as url:
+    async with serving(nnrp_app(Door(Scripted(script)))) as url:
         cancelled, after = await asyncio.to_thread(drive, url)
         async with asyncio.timeout(1):
             await endless.closed.wait()
@@ -192,7 +192,7 @@ async def test_an_independent_client_runs_48_operations_over_12_sessions_at_once
 
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(64))
-    async with serving(NnrpApp(Door(Scripted(script)))) as url:
+    async with serving(nnrp_app(Door(Scripted(script)))) as url:
         found = await asyncio.to_thread(drive, url)
     assert set(found) == {(number, frame) for number in range(12) for frame in range(1, 5)}
     for (number, frame), events in found.items():
@@ -217,7 +217,7 @@ async def test_an_independent_clients_deadline_reaches_the_operation() -> None:
                 native_request({**request(), "nnrp": {"cancel_after_events": 1}}, 2), timeout_ms=5_000
             )
 
-    async with serving(NnrpApp(Door(Scripted(endless)))) as url:
+    async with serving(nnrp_app(Door(Scripted(endless)))) as url:
         result = await asyncio.to_thread(drive, url)
         async with asyncio.timeout(1):
             await endless.closed.wait()
@@ -299,7 +299,7 @@ async def test_a_failure_of_the_engine_has_a_code_and_a_status(
             raise error
         yield chunk()
 
-    async with serving(NnrpApp(Door(Scripted(script)))) as url, raw(url) as socket:
+    async with serving(nnrp_app(Door(Scripted(script)))) as url, raw(url) as socket:
         await begin(socket)
         await submit(socket, body())
         packet = await received(socket)

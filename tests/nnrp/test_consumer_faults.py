@@ -13,12 +13,11 @@ from channels.testing import WebsocketCommunicator
 from tests.fuzz_nnrp import fuzz
 from tests.parts.chat_server import text
 from tests.parts.clock import pass_time
-from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, serving, steady
+from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, nnrp_app, serving, steady
 from tests.parts.nnrp_talk import begin, raw, received, submit, talking
 from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import UpstreamClosed
 from voiceapp.nnrp import consumer, wire
-from voiceapp.nnrp.consumer import NnrpApp
 from voiceapp.nnrp.data_layouts import DropReason
 from voiceapp.nnrp.wire import MessageType
 from voiceapp.types import JsonObject
@@ -27,7 +26,7 @@ from voiceapp.types import JsonObject
 async def test_malformed_packets_get_an_error_and_harm_nobody() -> None:
     endless = Endless()
     async with (
-        serving(NnrpApp(Door(Scripted(endless)))) as url,
+        serving(nnrp_app(Door(Scripted(endless)))) as url,
         raw(url) as socket,
         connect(url, TOKEN) as neighbour,
     ):
@@ -48,7 +47,7 @@ async def test_malformed_packets_get_an_error_and_harm_nobody() -> None:
 
 
 async def test_a_client_that_never_says_hello_is_sent_away() -> None:
-    async with serving(NnrpApp(Door(Scripted(steady)))) as url, raw(url) as socket:
+    async with serving(nnrp_app(Door(Scripted(steady)))) as url, raw(url) as socket:
         await pass_time(consumer.HELLO_S)
         assert (await received(socket)).type is MessageType.ERROR
         with pytest.raises(websockets.ConnectionClosed) as caught:
@@ -59,7 +58,7 @@ async def test_a_client_that_never_says_hello_is_sent_away() -> None:
 
 @pytest.mark.parametrize("query", ["", "?token=va_other"])
 async def test_nobody_comes_in_without_a_token(query: str) -> None:
-    async with serving(NnrpApp(Door(Scripted(steady)))) as url:
+    async with serving(nnrp_app(Door(Scripted(steady)))) as url:
         with pytest.raises(websockets.InvalidStatus) as caught:
             async with websockets.connect(url + query):
                 pass
@@ -69,7 +68,7 @@ async def test_nobody_comes_in_without_a_token(query: str) -> None:
 
 async def test_a_server_that_cannot_answer_by_http_closes_with_a_code() -> None:
     # Daphne has no extension for it.
-    socket = WebsocketCommunicator(NnrpApp(Door(Scripted(steady))), "/nnrp")
+    socket = WebsocketCommunicator(nnrp_app(Door(Scripted(steady))), "/nnrp")
     assert await socket.connect() == (False, 4001)
 
 

@@ -12,8 +12,7 @@ import websockets
 
 from tests.parts.chat_server import text
 from tests.parts.contracts import load
-from tests.parts.nnrp_parts import TOKEN, Door, Scripted, serving
-from voiceapp.nnrp.consumer import NnrpApp
+from tests.parts.nnrp_parts import TOKEN, Door, Scripted, nnrp_app, serving
 from voiceapp.types import JsonObject
 
 HEADER = struct.Struct("<4sBBBBIIIIIHHQ")
@@ -82,7 +81,7 @@ async def test_the_published_bytes_open_a_session_and_run_an_operation() -> None
     }
     packets = [bytes.fromhex(case["packet_hex"]) for case in cases.values() if "packet_hex" in case]
     assert packets
-    app = NnrpApp(Door(Scripted(hello)))
+    app = nnrp_app(Door(Scripted(hello)))
     async with serving(app) as url, websockets.connect(f"{url}?token={TOKEN}", compression=None) as socket:
         published = bytes.fromhex(cases["l0.control.client_hello.golden"].popitem()[1])
         assert len(published) == len(HELLO) == 64
@@ -131,7 +130,7 @@ async def test_a_published_hello_that_asks_for_another_profile_is_refused_in_for
     cases = load("nnrp/nnrp1-baseline-core.json")["cases"]
     [given] = [case for case in cases if case["id"] == "l0.control.client_hello.golden"]
     metadata = bytes.fromhex(next(iter(given["parameters"].values())))
-    app = NnrpApp(Door(Scripted(hello)))
+    app = nnrp_app(Door(Scripted(hello)))
     async with serving(app) as url, websockets.connect(f"{url}?token={TOKEN}", compression=None) as socket:
         # It announces 96 bytes of credentials.
         await socket.send(packet(CLIENT_HELLO, metadata, bytes(96)))

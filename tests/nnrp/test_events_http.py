@@ -307,7 +307,7 @@ async def test_every_operation_has_its_end_when_the_server_stops(
         found = [await anext(events)]
         stopping = asyncio.create_task(app.drain())
         # What ends other answers earlier leaves these alone.
-        await exchange._stop_soon()
+        await exchange.exchanges()._stop()
         (refused,) = await told(client, request())
         found += [event async for event in events]
         await stopping

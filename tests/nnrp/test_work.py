@@ -11,14 +11,14 @@ import pytest
 
 from tests.parts.chat_server import chat_server, sse, text
 from tests.parts.clock import pass_time, until_still
-from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, remote, serving, steady
+from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, nnrp_app, remote, serving, steady
 from tests.parts.nnrp_talk import WIDE, begin, raw, received, submit, talking
 from tests.parts.places import ROOT
 from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import RemoteProtocolError, UpstreamClosed, UpstreamRefused
 from voiceapp.nnrp import consumer, operations, packet_queue, profile, wire, work
 from voiceapp.nnrp.connection import MAX_FAULTS
-from voiceapp.nnrp.consumer import NnrpApp
+from voiceapp.nnrp.consumer import Connections, NnrpConsumer
 from voiceapp.nnrp.data_layouts import DropReason, Scheduling, Status
 from voiceapp.nnrp.replies import MAX_REPLY_CHARS
 from voiceapp.nnrp.wire import MessageType
@@ -31,7 +31,7 @@ from voiceapp.types import JsonObject
 async def test_a_cancel_ends_the_request_behind() -> None:
     async with (
         chat_server(script=sse(text("Once ")), hold=asyncio.Event()) as chat,
-        serving(NnrpApp(Door(remote(chat.base_url)))) as url,
+        serving(nnrp_app(Door(remote(chat.base_url)))) as url,
         connect(url, TOKEN) as client,
     ):
         session = await client.open_session()
@@ -87,7 +87,7 @@ async def test_a_time_out_ends_an_operation() -> None:
 
 async def test_a_deadline_ends_an_operation() -> None:
     endless = Endless()
-    async with serving(NnrpApp(Door(Scripted(endless)))) as url, raw(url) as socket:
+    async with serving(nnrp_app(Door(Scripted(endless)))) as url, raw(url) as socket:
         await begin(socket)
         await submit(socket, body())
         assert (await received(socket)).type is MessageType.PARTIAL_RESULT
@@ -161,7 +161,7 @@ async def test_a_token_that_is_switched_off_opens_nothing_more() -> None:
 
 async def test_a_token_has_a_bounded_number_of_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumer, "MAX_TOKEN_CONNECTIONS", 1)
-    async with serving(NnrpApp(Door(Scripted(steady)))) as url:
+    async with serving(nnrp_app(Door(Scripted(steady)))) as url:
         async with connect(url, TOKEN):
             with pytest.raises(UpstreamRefused, match="429"):
                 async with connect(url, TOKEN):
@@ -186,8 +186,8 @@ async def test_a_client_that_does_not_read_is_bounded_and_sent_away() -> None:
             yield text("x" * 10_000)
             await asyncio.sleep(0)
 
-    app = NnrpApp(Door(Scripted(flood)))
-    async with serving(app) as url, raw(url, max_queue=1) as socket:
+    connections = Connections(Door(Scripted(flood)))
+    async with serving(NnrpConsumer.as_asgi(among=connections)) as url, raw(url, max_queue=1) as socket:
         await begin(socket)
         for number in range(operations.MAX_OPERATIONS):
             if number % operations.MAX_SESSION_OPERATIONS == 0 and number:
@@ -198,7 +198,7 @@ async def test_a_client_that_does_not_read_is_bounded_and_sent_away() -> None:
         await until_still(lambda: made)
         await pass_time(consumer.SEND_S + 1)
         async with asyncio.timeout(10):
-            while app.connections:
+            while connections:
                 await asyncio.sleep(0.05)
         socket.transport.abort()
     # The operations would bring 60 MB; the sockets of both sides hold some, and we a megabyte.

@@ -13,9 +13,9 @@ import openai
 import pytest
 from django.conf import settings
 
-from voiceapp.text import providers
 from voiceapp.text.chat.provider import ChatProvider
 from voiceapp.text.chat.service import RemoteCompletions, client_options
+from voiceapp.text.providers import text_engines
 
 
 @dataclass
@@ -143,5 +143,5 @@ async def chat_behind(monkeypatch: pytest.MonkeyPatch, **script: Any) -> AsyncIt
     async with chat_server(**script) as chat:
         voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="upstream-model")
         monkeypatch.setattr(settings, "VOICE", voice)
-        monkeypatch.setattr(providers, "_engines", {})
+        monkeypatch.setattr(text_engines(), "_made", {})
         yield chat

@@ -6,6 +6,8 @@ import django
 
 django.setup()
 
-from voiceapp.engine.server.consumer import realtime_socket  # noqa: E402
+from voiceapp.engine.server.consumer import RealtimeConsumer  # noqa: E402
+from voiceapp.process import current  # noqa: E402
 
-application = realtime_socket
+process = current()
+application = RealtimeConsumer.as_asgi()

@@ -21,7 +21,7 @@ from tests.parts.places import SHARED
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.pcm import from_float, to_float
-from voiceapp.engine.inference import loading
+from voiceapp.engine.inference.loading import Models, models
 from voiceapp.engine.inference.recogniser import Recognition
 from voiceapp.engine.session.actions import Action, SendEvent, Spoken, StartReply
 from voiceapp.engine.session.config import Kind
@@ -149,16 +149,16 @@ def hear_only(monkeypatch: pytest.MonkeyPatch, *heard: tuple[int, str]) -> None:
     recogniser: Any = FixedWords(*heard)
     with_it = dataclasses.replace(loaded(), recogniser=recogniser)
 
-    async def ready() -> loading.Models:
+    async def ready() -> Models:
         return with_it
 
-    monkeypatch.setattr(loading, "ready", ready)
+    monkeypatch.setattr(models(), "ready", ready)
 
 
 @functools.cache
-def loaded() -> loading.Models:
+def loaded() -> Models:
     """Return the real models, loaded once for the whole process."""
-    return loading.wait()
+    return models().wait()
 
 
 def counting_ids() -> Callable[[str], str]:

@@ -19,7 +19,7 @@ from django.conf import settings
 from tests.parts.engine_parts import quiet
 from tests.parts.quick_server import QuickServer
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.engine.server.consumer import realtime_socket
+from voiceapp.engine.server.consumer import RealtimeConsumer
 
 TIMEOUT_S = 30
 
@@ -34,9 +34,9 @@ class Addressed(Protocol):
 class EngineServer(QuickServer):
     """Serves the engine's sockets, or another application, in a thread."""
 
-    def __init__(self, app: Any = realtime_socket) -> None:
+    def __init__(self, app: Any = None) -> None:
         config = uvicorn.Config(
-            app,
+            app or RealtimeConsumer.as_asgi(),
             lifespan="off",
             log_level="warning",
             ws="websockets-sansio",

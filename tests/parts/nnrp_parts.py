@@ -31,6 +31,8 @@ from nnrp.schema import StreamSemantics
 from tests.parts.chat_server import calls, chunk, ending, fragment, text
 from tests.parts.contracts import ToolCalls
 from tests.parts.quick_server import QuickServer
+from voiceapp.nnrp.backing import Backing
+from voiceapp.nnrp.consumer import Connections, NnrpConsumer
 from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.text.chat.service import RemoteCompletions, client_options
 from voiceapp.text.provider import Completions
@@ -78,6 +80,11 @@ class Door:
 
     async def charge(self, holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
         self.charged.append((tokens_in, tokens_out))
+
+
+def nnrp_app(backing: Backing) -> Any:
+    """Return the ASGI application of ``/nnrp`` with connections of its own."""
+    return NnrpConsumer.as_asgi(among=Connections(backing))
 
 
 @asynccontextmanager

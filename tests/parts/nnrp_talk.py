@@ -12,18 +12,19 @@ import websockets
 from tests.parts.nnrp_parts import TOKEN, Door, Scripted, request, serving
 from voiceapp.clients.nnrp import NnrpClient, connect
 from voiceapp.nnrp import layouts, profile, wire
-from voiceapp.nnrp.consumer import NnrpApp
+from voiceapp.nnrp.consumer import Connections, NnrpConsumer
 from voiceapp.nnrp.wire import MessageType
 from voiceapp.types import JsonObject
 
 
 @asynccontextmanager
-async def talking(script: Any, **door: Any) -> AsyncIterator[tuple[NnrpClient, Door, NnrpApp]]:
+async def talking(script: Any, **door: Any) -> AsyncIterator[tuple[NnrpClient, Door, Connections]]:
     """A server with a scripted engine, and a client of it."""
     backing = Door(Scripted(script), **door)
-    app = NnrpApp(backing)
+    connections = Connections(backing)
+    app = NnrpConsumer.as_asgi(among=connections)
     async with serving(app) as url, connect(url, TOKEN) as client:
-        yield client, backing, app
+        yield client, backing, connections
 
 
 WIDE = layouts.SessionOpen(max_in_flight_operations=99)

@@ -21,7 +21,8 @@ from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import ToolCall
 from voiceapp.records.store import history, store
 from voiceapp.records.threads import with_database
-from voiceapp.relay.browser.consumer import voice_socket
+from voiceapp.relay.browser.consumer import VoiceConsumer
+from voiceapp.relay.browser.login import login_stack
 
 MS = 48
 """Bytes of PCM16 at 24 kHz per millisecond."""
@@ -34,7 +35,7 @@ class Page(PageMessages):
 
     def __init__(self, scope_extra: dict[str, Any]) -> None:
         super().__init__()
-        self.socket = WebsocketCommunicator(voice_socket, "/ws/voice/")
+        self.socket = WebsocketCommunicator(login_stack(VoiceConsumer.as_asgi()), "/ws/voice/")
         self.socket.scope.update(scope_extra)
         self.closed: int | None = None
 

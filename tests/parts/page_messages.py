@@ -5,9 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
+from voiceapp.protocol import codec
+from voiceapp.protocol.events import UnknownEvent
+from voiceapp.protocol.page import REALTIME_SERVER_EVENTS, SERVER_MESSAGES, SessionResumed, write
+
 
 class PageMessages:
-    """Counts every numbered message, and keeps what it says.
+    """Counts every numbered message, and keeps what it says. Each must be as it is declared.
 
     ``seen`` are the events, ``audio`` the samples of all binary messages, ``seq`` the number of the last one.
     """
@@ -30,4 +36,19 @@ class PageMessages:
         elif "seq" in event:
             self.seq += 1
             assert event["seq"] == self.seq, "a sequence number is missing or repeated"
+        check(message)
         return event
+
+
+def check(text: str) -> None:
+    """Raise where a message for the page is not one that is declared, to the byte."""
+    fields = codec.decode_fields(text)
+    declared = SERVER_MESSAGES.get(fields["type"])
+    if declared is None:
+        # It was handed on. Types that are not known come from a service, whose events have ids.
+        unknown = isinstance(codec.server_event(fields), UnknownEvent)
+        assert "event_id" in fields if unknown else fields["type"] in REALTIME_SERVER_EVENTS, text
+        return
+    numbered = declared is not SessionResumed and "seq" in fields
+    start = f'{{"seq":{fields.pop("seq")},' if numbered else "{"
+    assert start + write(msgspec.convert(fields, declared))[1:] == text

@@ -37,7 +37,7 @@ def frequency(track: Floats, from_ms: float, to_ms: float) -> float:
 async def archived(recorder: Recorder) -> tuple[Floats, Floats]:
     """Close; return what the archive holds: user, assistant."""
     path = await recorder.aclose()
-    archiver.wait()
+    archiver().wait()
     assert path is not None
     samples, rate = soundfile.read(path)
     assert rate == 24_000

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from tests.parts.chat_server import ChatServer, chunk
 from voiceapp.records.models import Item, Session
-from voiceapp.text import providers
+from voiceapp.text.providers import text_engines
 
 STOP = chunk({"index": 0, "delta": {}, "finish_reason": "stop"})
 
@@ -46,5 +46,5 @@ TURNS = (
 def answering(monkeypatch: pytest.MonkeyPatch, chat: ChatServer) -> Iterator[None]:
     voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="upstream-model")
     monkeypatch.setattr(settings, "VOICE", voice)
-    monkeypatch.setattr(providers, "_engines", {})
+    monkeypatch.setattr(text_engines(), "_made", {})
     yield

@@ -19,9 +19,9 @@ from tests.parts.hosts import COMPLETED, delta
 from tests.parts.reviewing import TURNS, kept_session
 from voiceapp.records.models import Session
 from voiceapp.review.worker import write_summary
-from voiceapp.text import providers
-from voiceapp.text.model_host import provider
 from voiceapp.text.model_host.link import HostLink
+from voiceapp.text.model_host.provider import model_hosts
+from voiceapp.text.providers import text_engines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,11 +53,11 @@ async def own_model(user_id: int) -> AsyncIterator[list[Any]]:
     link, serving = HostLink(send), list[asyncio.Task[None]]()
     await give(id=1, method="initialize", params={"clientInfo": {"name": "x"}})
     await give(method="initialized")
-    provider.connect(user_id, link)
+    model_hosts().connect(user_id, link)
     try:
         yield asked
     finally:
-        provider.disconnect(user_id, link)
+        model_hosts().disconnect(user_id, link)
         await asyncio.gather(*serving)
 
 
@@ -81,10 +81,10 @@ async def test_only_the_thinker_reads_what_was_said(
     async with chat_server(script=sse(text(WRITTEN), stop, "[DONE]")) as chat:
         voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="upstream-model")
         monkeypatch.setattr(settings, "VOICE", voice)
-        monkeypatch.setattr(providers, "_engines", {})
+        monkeypatch.setattr(text_engines(), "_made", {})
         async with own_model(user.pk) if connected else nullcontext() as asked:
             assert await write_summary(session.id)
-        await providers.aclose()
+        await text_engines().aclose()
     await session.arefresh_from_db()
     assert session.heading == title
     assert bool(chat.requests) == (title == "By the chat service")

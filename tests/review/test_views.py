@@ -15,7 +15,7 @@ from tests.parts.chat_server import chat_server, chunk, sse, text
 from tests.parts.reviewing import STOP, TURNS, USAGE, answering, kept_session
 from voiceapp.records.models import Evaluation
 from voiceapp.review import views
-from voiceapp.text import providers
+from voiceapp.text.providers import text_engines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,7 +37,7 @@ async def test_an_administrator_has_a_session_judged(user: User, monkeypatch: py
             answer = await browser.post(f"{address}evaluate/", criteria)
             assert answer.headers["location"] == f"{address}change/"
             page = (await browser.get(f"{address}change/")).content.decode()
-            await providers.aclose()
+            await text_engines().aclose()
     kept = await Evaluation.objects.aget()
     assert (kept.overall, kept.asked_by_id, kept.model, kept.tokens_in) == (6, root.pk, "m", 110)
     assert [score["criterion"] for score in kept.scores] == ["Was it polite?", "Was it short?"]
@@ -64,7 +64,7 @@ async def test_a_judgement_that_no_database_can_hold_is_kept_as_far_as_it_can_be
             answer = await browser.post(f"{address}evaluate/", {"criteria": "Was it kind?"})
             assert answer.status_code == 302
             assert "\ufffd" in (await browser.get(f"{address}change/")).content.decode()
-            await providers.aclose()
+            await text_engines().aclose()
     assert (await Evaluation.objects.aget()).comment == "\ufffd\u2400 <i>"
 
 
@@ -79,7 +79,7 @@ async def test_an_evaluator_that_never_ends_is_not_waited_for(
         with answering(monkeypatch, chat):
             address = f"/admin/records/session/{session.id}/evaluate/"
             answer = await browser.post(address, {"criteria": "Was it kind?"}, follow=True)
-            await providers.aclose()
+            await text_engines().aclose()
     assert "took longer than" in answer.content.decode()
 
 
@@ -100,7 +100,7 @@ async def test_what_keeps_a_session_from_being_judged_is_said(
     async with chat_server(script=sse(text("I like it."), STOP, "[DONE]")) as chat:
         with answering(monkeypatch, chat):
             answer = await browser.post(f"{address}evaluate/", {"criteria": "Was it kind?"}, follow=True)
-            await providers.aclose()
+            await text_engines().aclose()
     assert "No answer fitted the schema in 2 attempts" in answer.content.decode()
     assert not await Evaluation.objects.aexists()
 

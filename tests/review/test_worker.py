@@ -15,24 +15,25 @@ from django.test import Client
 from tests.parts.chat_server import chat_server, sse, text
 from tests.parts.reviewing import STOP, TURNS, USAGE, answering, kept_session
 from tests.parts.stalls import longest_hold
+from voiceapp.process import Process
 from voiceapp.records.models import Session
-from voiceapp.review.worker import Summaries, summaries
+from voiceapp.review.worker import Summaries
 from voiceapp.signals import session_ended
-from voiceapp.text import providers
+from voiceapp.text.providers import text_engines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 async def test_a_session_that_is_over_gets_title_and_summary_by_the_chat_service(
-    user: User, monkeypatch: pytest.MonkeyPatch
+    user: User, monkeypatch: pytest.MonkeyPatch, process: Process
 ) -> None:
     session = await sync_to_async(kept_session)(user, *TURNS)
     answer = json.dumps({"title": "A ticket to Hamburg.", "summary": "Two people want to go to Hamburg."})
     async with chat_server(script=sse(text(answer), STOP, USAGE, "[DONE]")) as chat:
         with answering(monkeypatch, chat):
             await session_ended.asend(None, session_id=session.id)
-            await summaries.drained()
-            await providers.aclose()
+            await process.summaries.drained()
+            await text_engines().aclose()
     await session.arefresh_from_db()
     assert (session.title, session.summary) == ("A ticket to Hamburg", "Two people want to go to Hamburg.")
     told = chat.requests[0]["messages"][1]["content"]
@@ -41,14 +42,16 @@ async def test_a_session_that_is_over_gets_title_and_summary_by_the_chat_service
     assert chat.requests[0]["response_format"]["json_schema"]["schema"]["required"] == ["title", "summary"]
 
 
-async def test_whatever_the_service_writes_is_kept(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_whatever_the_service_writes_is_kept(
+    user: User, monkeypatch: pytest.MonkeyPatch, process: Process
+) -> None:
     session = await sync_to_async(kept_session)(user, *TURNS)
     answer = '{"title": "<b>\\ud800\\u0000</b>", "summary": "\\ud800 {{ 7 }}"}'
     async with chat_server(script=sse(text(answer), STOP, USAGE, "[DONE]")) as chat:
         with answering(monkeypatch, chat):
             await session_ended.asend(None, session_id=session.id)
-            await summaries.drained()
-            await providers.aclose()
+            await process.summaries.drained()
+            await text_engines().aclose()
     await session.arefresh_from_db()
     assert (session.title, session.summary) == ("<b>\ufffd</b>", "\ufffd {{ 7 }}")
 
@@ -88,7 +91,7 @@ async def test_a_service_that_fails_costs_only_its_own_session_the_title(
             own.add(UUID(int=0))
             own.add(second.id)
             await own.drained()
-            await providers.aclose()
+            await text_engines().aclose()
     assert len(chat.requests) == 2
     shown = await Session.objects.with_first_words().aget(id=first.id)
     assert shown.title == "Hello, can you hear me?"
@@ -107,7 +110,7 @@ async def test_a_server_that_stops_does_not_wait_for_summaries(
                     await asyncio.sleep(0.005)
                 await own.aclose()
                 await chat.left.wait()
-            await providers.aclose()
+            await text_engines().aclose()
 
 
 def test_the_command_makes_up_for_what_is_missing(user: User, capsys: pytest.CaptureFixture[str]) -> None:

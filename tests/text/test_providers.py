@@ -24,7 +24,7 @@ from tests.parts.places import ROOT
 from voiceapp.nnrp import layouts, wire
 from voiceapp.nnrp.wire import MessageType
 from voiceapp.records.models import Assistant
-from voiceapp.text import providers
+from voiceapp.text.providers import text_engines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,7 +70,7 @@ async def test_each_assistant_has_the_thinker_that_was_chosen_for_it(
     async with chat_server(script=script) as chat, host(server, token) as mine:
         voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="some-model", summaries=False)
         monkeypatch.setattr(settings, "VOICE", voice)
-        monkeypatch.setattr(providers, "_engines", {})
+        monkeypatch.setattr(text_engines(), "_made", {})
         told: dict[str, str] = {}
         for slug in ("embedded", "chat", "model-host", "settings"):
             async with page(server, user, slug) as browser:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.core.management import CommandError
 
 from voiceapp.datafolder.server_note import read_server_file
@@ -16,12 +16,12 @@ from voiceapp.datafolder.server_note import read_server_file
 _SCHEMES: Final = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
 
 
-def server_address(given: str | None) -> str:
-    """Return the scheme, host and port of the server that was named, or of the one on this data folder.
+def server_address(given: str | None, data_dir: Path) -> str:
+    """Return the scheme, host and port of the server that was named, or of the one on a data folder.
 
     Raises ``CommandError`` where none runs, or what was named is no address.
     """
-    url = given or read_server_file(settings.VOICE.data_dir)
+    url = given or read_server_file(data_dir)
     if not url:
         raise CommandError(
             "No server of manage.py up runs on this data folder. Start one: python3 manage.py up. Another "
@@ -54,6 +54,6 @@ def given_token(options: Mapping[str, Any]) -> str:
     return token
 
 
-def socket_address(given: str | None, path: str) -> str:
+def socket_address(given: str | None, data_dir: Path, path: str) -> str:
     """Return the address of a socket of that server; see ``server_address``."""
-    return f"{server_address(given).replace('http', 'ws', 1)}{path}"
+    return f"{server_address(given, data_dir).replace('http', 'ws', 1)}{path}"

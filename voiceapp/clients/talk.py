@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import soundfile
 from websockets.asyncio.client import ClientConnection, connect
@@ -24,7 +25,9 @@ from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.clients.sound_file import Sound, read_sound
 from voiceapp.errors import UpstreamError
+from voiceapp.protocol.page import ClientMessage, PlaybackReport, SessionEnd, SessionStart
 from voiceapp.records.display import inert
+from voiceapp.types import JsonObject
 
 FRAME_S = 0.02
 REPORT_S = 0.2
@@ -104,7 +107,6 @@ class Talk:
 
         Raises ``UpstreamError`` where there is none to be had, ``AudioFormatError`` where a file is no sound.
         """
-        start = {"type": "session.start", **({"assistant": assistant} if assistant else {})}
         address = url.rstrip("/")
         # Before the line is opened: what cannot be read leaves no session that waits for its page.
         sound = await asyncio.to_thread(read_sound, file) if file else None
@@ -116,7 +118,7 @@ class Talk:
                 compression=None,
                 proxy=None,
             ) as self._socket:
-                await self._send(start)
+                await self._send(SessionStart(assistant=assistant or None))
                 async with asyncio.TaskGroup() as group:
                     reader = group.create_task(self._read())
                     speaker = group.create_task(self._play())
@@ -135,7 +137,7 @@ class Talk:
                 await self._speak(sound)
             for text in texts:
                 await self._type(text)
-            await self._send({"type": "session.end"})
+            await self._send(SessionEnd())
         await reader
 
     async def _speak(self, sound: Sound) -> None:
@@ -203,20 +205,16 @@ class Talk:
                     break
 
     async def _report(self, track: _Playing, *, final: bool) -> None:
-        report = {
-            "type": "playback.report",
-            "item_id": track.item_id,
-            "content_index": 0,
-            "played_ms": int(track.played_ms),
-            "seq": self._seq,
-        }
-        await self._send({**report, "final": True} if final else report)
+        await self._send(
+            PlaybackReport(item_id=track.item_id, played_ms=int(track.played_ms), final=final, seq=self._seq)
+        )
 
     # -- what comes ---------------------------------------------------------------------------------
 
-    async def _send(self, event: dict[str, Any]) -> None:
+    async def _send(self, message: ClientMessage | JsonObject) -> None:
+        """Send a message of the page's protocol, or a Realtime event."""
         try:
-            await self._socket.send(json.dumps(event))
+            await self._socket.send(json.dumps(msgspec.to_builtins(message)))
         except ConnectionClosed:
             self.ended = self.ended or {"reason": "closed"}
 
@@ -251,7 +249,7 @@ class Talk:
         if turn.last_word_at is not None:
             turn.from_last_word_ms = round(1000 * (now - turn.last_word_at))
 
-    async def _event(self, event: dict[str, Any]) -> None:
+    async def _event(self, event: dict[str, Any]) -> None:  # noqa: C901 - a table
         match event["type"]:
             case "session.ready":
                 self._begin(event)
@@ -316,7 +314,7 @@ class Talk:
         if (typed or self.push_to_talk) and self._busy:
             self._busy -= 1
 
-    def _words(self, event: dict[str, Any]) -> None:
+    def _words(self, event: dict[str, Any]) -> None:  # noqa: C901 - a table
         kind, now = event["type"], time.monotonic()
         if kind == "input_audio_buffer.speech_started":
             self.turns.append(

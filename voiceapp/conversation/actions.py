@@ -8,7 +8,8 @@ import msgspec
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.conversation.records import Record
-from voiceapp.protocol import codec
+from voiceapp.protocol import page
+from voiceapp.protocol.page import AnyServerMessage, Level, Notice
 from voiceapp.types import JsonObject
 
 
@@ -19,9 +20,14 @@ class SendUpstream(msgspec.Struct, frozen=True):
 
 
 class SendBrowser(msgspec.Struct, frozen=True):
-    """Send JSON text to the page; the session adds ``seq``."""
+    """Send the page a message, or an event of the service as the JSON text that came; ``seq`` is added."""
 
-    text: str
+    message: AnyServerMessage | str
+
+    @property
+    def text(self) -> str:
+        """The message as JSON text."""
+        return self.message if isinstance(self.message, str) else page.write(self.message)
 
 
 class SendAudio(msgspec.Struct, frozen=True):
@@ -87,11 +93,6 @@ Action: TypeAlias = (
 )
 
 
-def to_browser(fields: JsonObject) -> SendBrowser:
-    """Return a message for the page."""
-    return SendBrowser(codec.encode_fields(fields).decode())
-
-
-def notice(code: str, message: str, level: str = "info", **more: str) -> SendBrowser:
-    """Return a sentence for the person at the page, with a stable code, and what it is about."""
-    return to_browser({"type": "notice", "code": code, "message": message, "level": level, **more})
+def notice(code: str, message: str, level: Level = "info") -> SendBrowser:
+    """Return a sentence for the person at the page, with a stable code."""
+    return SendBrowser(Notice(code=code, message=message, level=level))

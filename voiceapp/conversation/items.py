@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from voiceapp.conversation.actions import Action, Save, to_browser
+from voiceapp.conversation.actions import Action, Save, SendBrowser
 from voiceapp.conversation.records import ItemRecord
 from voiceapp.protocol import events
+from voiceapp.protocol.page import CaptionDoubtful, CaptionFailed
 from voiceapp.types import JsonObject
 
 TextEvent = (
@@ -136,7 +137,7 @@ class Items:
         """Take a transcript; words of a turn that is ``speechless`` are marked as doubtful."""
         if not speechless or not words.strip():
             return self.transcript(item_id, words, "completed", now)
-        doubtful = to_browser({"type": "caption.doubtful", "item_id": item_id})
+        doubtful = SendBrowser(CaptionDoubtful(item_id=item_id))
         return [doubtful, *self.transcript(item_id, words, "doubtful", now)]
 
     def words(self, event: TextEvent) -> None:
@@ -186,7 +187,7 @@ class Items:
         actions: list[Action] = []
         for item_id in item_ids:
             actions += self.transcript(item_id, "", "failed", now)
-            actions.append(to_browser({"type": "caption.failed", "item_id": item_id}))
+            actions.append(SendBrowser(CaptionFailed(item_id=item_id)))
         return actions
 
 

@@ -17,6 +17,7 @@ from voiceapp.conversation.actions import (
     notice,
 )
 from voiceapp.errors import AudioFormatError
+from voiceapp.protocol.events import SessionCreated, SessionUpdated
 from voiceapp.types import JsonObject
 
 _GIVEN_UP = {
@@ -163,11 +164,11 @@ def with_server_vad(assistant: AssistantConfig) -> AssistantConfig:
     return msgspec.structs.replace(assistant, turn_detection={"type": "server_vad", **kept})
 
 
-def without_instructions(event: JsonObject) -> JsonObject:
+def without_instructions(event: SessionCreated | SessionUpdated) -> SessionCreated | SessionUpdated:
     """Return a session event without the operator's text, which is not the page's business."""
-    session = event.get("session") or {}
     hidden = {"instructions", "tools", "prompt"}
-    return {**event, "session": {name: value for name, value in session.items() if name not in hidden}}
+    session = {name: value for name, value in event.session.items() if name not in hidden}
+    return msgspec.structs.replace(event, session=session)
 
 
 def echoed_format(side: Any, wanted: AudioFormat) -> AudioFormat:

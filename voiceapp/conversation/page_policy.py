@@ -11,6 +11,7 @@ from typing import TypeGuard
 
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, UnknownEvent
+from voiceapp.protocol.page import REALTIME_CLIENT_EVENTS
 from voiceapp.types import JsonObject
 
 MAX_TEXT_CHARS = 32_000
@@ -27,12 +28,6 @@ APPROVAL = "mcp_approval_response"
 
 MAX_REASON_CHARS = 1000
 """Longest reason for an answer to a question; it is read by the model."""
-
-ALLOWED = frozenset({
-    "input_audio_buffer.append", "input_audio_buffer.commit", "input_audio_buffer.clear",
-    "output_audio_buffer.clear", "conversation.item.create", "conversation.item.delete",
-    "conversation.item.retrieve", "conversation.item.truncate", "response.create", "response.cancel",
-})  # fmt: skip
 
 RESPONSE_FIELDS = frozenset({"output_modalities", "metadata"})
 """What a page may set in ``response.create``."""
@@ -58,9 +53,9 @@ class Typed:
 def refusal(event: Event | UnknownEvent) -> tuple[str, str] | None:
     """Return (code, message) where a page may not send ``event``."""
     kind = event.type if isinstance(event, UnknownEvent) else event.type_name()
-    if kind not in ALLOWED:
+    if kind not in REALTIME_CLIENT_EVENTS:
         if isinstance(event, UnknownEvent):
-            names = ", ".join(repr(name) for name in sorted(ALLOWED))
+            names = ", ".join(repr(name) for name in sorted(REALTIME_CLIENT_EVENTS))
             return "invalid_value", f"Invalid value: {kind!r}. Supported values are: {names}."
         return "event_not_allowed", f"This page may not send {kind!r}."
     if isinstance(event, events.ConversationItemCreate):

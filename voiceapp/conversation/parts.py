@@ -67,4 +67,4 @@ class Parts:
         """Answer an event of the page by an ``error`` event that names its id."""
         event_id = page_policy.event_id(refused)
         event = codec.error_event(self.own.next_id(), code=code, message=message, client_event_id=event_id)
-        return SendBrowser(codec.encode(event).decode())
+        return SendBrowser(event)

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from voiceapp.assistants.mcp_servers import scrub
 from voiceapp.conversation import client_events, negotiation
-from voiceapp.conversation.actions import Action, Save, SendBrowser, notice, to_browser
+from voiceapp.conversation.actions import Action, Save, SendBrowser, notice
 from voiceapp.conversation.answers.responses import is_out_of_band, response_notice, response_record
 from voiceapp.conversation.calls.functions import PendingCall
 from voiceapp.conversation.calls.mcp import McpEvent
@@ -15,7 +15,7 @@ from voiceapp.conversation.history import history
 from voiceapp.conversation.items import TextEvent
 from voiceapp.conversation.lifecycle import State
 from voiceapp.conversation.parts import Parts
-from voiceapp.protocol import codec, events
+from voiceapp.protocol import events
 from voiceapp.protocol.events import Event, UnknownEvent
 
 _SETTLED_HERE = frozenset({
@@ -46,7 +46,7 @@ def _session_created(parts: Parts, event: events.SessionCreated, text: str, now:
     creates = history(list(parts.items.by_id.values()))
     parts.restoring = {str(create["item"]["id"]) for create in creates}
     return [
-        to_browser(negotiation.without_instructions(codec.to_fields(event))),
+        SendBrowser(negotiation.without_instructions(event)),
         *parts.negotiation.host(),
         parts.own.send(parts.negotiation.session_update(), "configure"),
         *(parts.own.send(create, "history") for create in creates),
@@ -57,7 +57,7 @@ def _session_updated(parts: Parts, event: events.SessionUpdated, text: str, now:
     parts.lifecycle.enter(State.READY)
     return [
         parts.negotiation.session_updated(event.session),
-        to_browser(negotiation.without_instructions(codec.to_fields(event))),
+        SendBrowser(negotiation.without_instructions(event)),
         *(parts.own.send(update, "configure") for update in parts.negotiation.tools_update()),
         *parts.calls.connection_made(now),
         *_catch_up(parts, now),

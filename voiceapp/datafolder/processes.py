@@ -6,15 +6,15 @@ of it however the process ends, so a lock that can be had belongs to a process t
 
 from __future__ import annotations
 
-import atexit
-import functools
 import sys
 import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
+
+from voiceapp.types import Part
 
 if sys.platform == "win32":
     import msvcrt
@@ -79,12 +79,28 @@ class Ownership:
                 self._file = None
 
 
-@functools.cache
+class Ownerships:
+    """This process's locks, one for each data folder."""
+
+    def __init__(self) -> None:
+        self._by_folder: dict[Path, Ownership] = {}
+
+    def of(self, data_dir: Path) -> Ownership:
+        """Return the lock in a data folder."""
+        return self._by_folder.setdefault(data_dir, Ownership(data_dir / "processes"))
+
+    def release(self) -> None:
+        """Let go of all of them."""
+        for ownership in self._by_folder.values():
+            ownership.release()
+
+
+ownerships: Final = Part[Ownerships]("lock of the process")
+
+
 def of_this_process(data_dir: Path) -> Ownership:
     """Return this process's lock in a data folder; it is let go of when the process ends."""
-    ownership = Ownership(data_dir / "processes")
-    atexit.register(ownership.release)
-    return ownership
+    return ownerships().of(data_dir)
 
 
 @contextmanager

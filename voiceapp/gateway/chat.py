@@ -11,15 +11,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, nullcontext
 from typing import Final
 
-from django.conf import settings
-
-from voiceapp.config import EMBEDDED_MODEL
+from voiceapp.config import EMBEDDED_MODEL, voice_config
 from voiceapp.engine.server import credentials
 from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.records.store import tokens
 from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.serving import sse
-from voiceapp.serving.exchange import ClientGone, Exchange, serve, status_of, stopping
+from voiceapp.serving.exchange import ClientGone, Exchange, serve, stopping
 from voiceapp.text import providers
 from voiceapp.text.asking import take_in
 from voiceapp.text.chat.result import Collector, Meter
@@ -39,17 +37,17 @@ _FILTERED: Final[JsonObject] = {
 
 async def chat_completions(scope: JsonObject, receive: Receive, send: Send) -> None:
     """Answer one request, an ASGI application."""
-    await serve(scope, receive, send, _answer, error_body=_error_body)
+    await serve(scope, receive, send, _answer, body_of=_error_body)
 
 
 async def list_models(scope: JsonObject, receive: Receive, send: Send) -> None:
     """Answer ``GET /openai/v1/models``, by which clients look what there is."""
-    await serve(scope, receive, send, _list, method="GET", error_body=_error_body)
+    await serve(scope, receive, send, _list, method="GET", body_of=_error_body)
 
 
 async def _list(exchange: Exchange) -> None:
     await _authorised(exchange)
-    completions = await providers.completions(settings.VOICE)
+    completions = await providers.completions(voice_config())
     names = dict.fromkeys((completions.model, EMBEDDED_MODEL))
     listed = [{"id": name, "object": "model", "created": 0, "owned_by": "voiceapp"} for name in names]
     await exchange.answer(200, {"object": "list", "data": listed})
@@ -63,7 +61,7 @@ async def _answer(exchange: Exchange) -> None:
         body["model"] = found["deployment"]
     model = body.get("model")
     completions = await providers.completions(
-        settings.VOICE,
+        voice_config(),
         model=model if isinstance(model, str) else "",
         user_id=holder.user_id if holder else None,
     )
@@ -84,7 +82,7 @@ async def _authorised(exchange: Exchange) -> TokenHolder | None:
         holder = await tokens.holder_with(token)
         if holder is not None:
             return holder
-    raise VoiceAppError(credentials.ADVICE, code="invalid_api_key" if given else "missing_api_key")
+    raise credentials.refusal(given)
 
 
 async def _whole(completions: Completions, body: JsonObject, holder: TokenHolder | None) -> JsonObject:
@@ -174,7 +172,7 @@ async def _charge(
 
 
 def _error_body(error: VoiceAppError) -> JsonObject:
-    status = status_of(error)
+    status = error.status
     kind = (
         "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from voiceapp.errors import TextEngineError, VoiceAppError
+from voiceapp.errors import TextRequestError, VoiceAppError
 from voiceapp.serving import sse
 from voiceapp.types import JsonObject
 
@@ -75,15 +75,15 @@ def read_request(body: JsonObject) -> GenerateRequest:
         request = msgspec.convert(body, GenerateRequest)
     except (msgspec.ValidationError, UnicodeError, RecursionError) as error:
         message = f"The request does not fit the contract: {error}"
-        raise TextEngineError(message, code="invalid_request") from None
+        raise TextRequestError(message, code="invalid_request") from None
     schema = request.structured_schema
     if schema is not None:
         if schema.get("type") != "object":
             message = "structured_schema must be the schema of an object."
-            raise TextEngineError(message, code="invalid_request")
+            raise TextRequestError(message, code="invalid_request")
         if len(json.dumps(schema, ensure_ascii=False)) > MAX_SCHEMA_CHARS:
             message = f"structured_schema may have {MAX_SCHEMA_CHARS} characters at most."
-            raise TextEngineError(message, code="invalid_request")
+            raise TextRequestError(message, code="invalid_request")
     return request
 
 

@@ -7,10 +7,9 @@ from contextlib import aclosing
 from typing import Final
 
 import msgspec
-from django.conf import settings
 
-from voiceapp.config import VoiceConfig
-from voiceapp.errors import TextEngineError, VoiceAppError
+from voiceapp.config import VoiceConfig, voice_config
+from voiceapp.errors import TextEngineError
 from voiceapp.gateway import contract
 from voiceapp.gateway.contract import Done, GenerateRequest, GenerateResponse
 from voiceapp.records.store import tokens
@@ -115,15 +114,15 @@ async def generate(scope: JsonObject, receive: Receive, send: Send) -> None:
 async def _answer(exchange: Exchange) -> None:
     holder = await tokens.holder_of(exchange.scope)
     if holder is None:
-        raise VoiceAppError(tokens.ADVICE, code="not_authorized")
+        raise tokens.refusal()
     request = contract.read_request(await exchange.read_json(MAX_BODY_BYTES))
     completions = await providers.completions(
-        settings.VOICE,
+        voice_config(),
         model=request.model or "",
         user_id=holder.user_id,
         thread_id=request.session_id or "",
     )
-    generation = Generation(request, completions, settings.VOICE)
+    generation = Generation(request, completions, voice_config())
     with holder.request():
         if request.structured_schema is not None:
             await structured.check_schema(request.structured_schema)

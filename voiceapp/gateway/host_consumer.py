@@ -1,93 +1,93 @@
-"""``/ws/model-host/``: where users connect a model of their own, a plain ASGI application."""
+"""``/ws/model-host/``: where users connect a model of their own."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final
+from typing import Final, NoReturn
+
+from channels.exceptions import StopConsumer
 
 from voiceapp.errors import TextEngineError
 from voiceapp.records.store import tokens
-from voiceapp.serving.scope import in_turns, query_of, refuse_upgrade
-from voiceapp.text.model_host import provider
+from voiceapp.records.store.tokens import TokenHolder
+from voiceapp.serving.consumer import SocketConsumer
+from voiceapp.serving.scope import query_of, refuse_upgrade
 from voiceapp.text.model_host.link import HostLink
-from voiceapp.types import JsonObject, Receive, Send
+from voiceapp.text.model_host.provider import model_hosts
+from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
 
 
 MAX_MESSAGE_CHARS: Final = 4 * 1024 * 1024
-NOT_AUTHORIZED, TOO_MANY, TOO_LARGE, SLOW, REVOKED = 4001, 4009, 1009, 4014, 4016
+TOO_MANY, TOO_LARGE, SLOW, REVOKED = 4009, 1009, 4014, 4016
 WATCH_S: Final = tokens.FRESH_S
 """How often it is checked that the token still counts."""
 WRITE_S: Final = 30.0
 """How long a host may leave what it was sent unread."""
 
 
-async def model_host_socket(scope: JsonObject, receive: Receive, send: Send) -> None:
-    """Serve one host, for as long as its socket lasts."""
-    receive = in_turns(receive)
-    if (await receive())["type"] != "websocket.connect":
-        return
-    holder = await tokens.holder_of(scope)
-    if holder is None:
-        body = {"detail": tokens.ADVICE, "code": "not_authorized"}
-        await refuse_upgrade(scope, send, 401, body, close_code=NOT_AUTHORIZED, reason="not_authorized")
-        return
-    await send({"type": "websocket.accept"})
-    sending = asyncio.Lock()
+class ModelHostConsumer(SocketConsumer):
+    """One host's socket."""
 
-    async def send_text(text: str) -> None:
+    def __init__(self) -> None:
+        self._holder: TokenHolder | None = None
+        self._link: HostLink
+        self._sending = asyncio.Lock()
+
+    async def websocket_connect(self, message: JsonObject) -> None:
+        """Connect the host for the user whose token it brings, or refuse it."""
+        holder = await tokens.holder_of(self.scope)
+        if holder is None:
+            refusal = tokens.refusal()
+            body = {"detail": refusal.message, "code": refusal.code}
+            await refuse_upgrade(self.scope, self.send, refusal, body)
+            raise StopConsumer
+        await self.send({"type": "websocket.accept"})
+        self._link = HostLink(self._send_text, query_of(self.scope).get("thread", ""))
         try:
-            async with sending, asyncio.timeout(WRITE_S):
-                await send({"type": "websocket.send", "text": text})
+            model_hosts().connect(holder.user_id, self._link)
+        except TextEngineError as error:
+            await self._close(TOO_MANY, error.code)
+        self._holder = holder
+        logger.info("model host of user %d connected (token %r)", holder.user_id, holder.name)
+        self.start(self._watch_token())
+
+    async def websocket_receive(self, message: JsonObject) -> None:
+        """Take a message of the host's."""
+        text = message.get("text")
+        if text is None:
+            # The protocol has no binary messages; one more that nobody can decode.
+            self._link.drop("a binary message")
+            return
+        if len(text) > MAX_MESSAGE_CHARS:
+            await self._close(TOO_LARGE, "message_too_large")
+        try:
+            await self._link.receive(text)
+        except TimeoutError:
+            await self._close(SLOW, "slow_model_host")
+
+    async def websocket_disconnect(self, message: JsonObject) -> None:
+        """The host is gone; what it was asked for fails."""
+        if self._holder is not None:
+            model_hosts().disconnect(self._holder.user_id, self._link)
+
+    async def _send_text(self, text: str) -> None:
+        try:
+            async with self._sending, asyncio.timeout(WRITE_S):
+                await self.base_send({"type": "websocket.send", "text": text})
         except OSError:
             # The reader of the socket hears of it as well.
             return
 
-    link = HostLink(send_text, query_of(scope).get("thread", ""))
-    try:
-        provider.connect(holder.user_id, link)
-    except TextEngineError as error:
-        await send({"type": "websocket.close", "code": TOO_MANY, "reason": error.code})
-        return
-    logger.info("model host of user %d connected (token %r)", holder.user_id, holder.name)
-    reading = asyncio.create_task(_read(receive, link))
-    watching = asyncio.create_task(_revoked(scope))
-    try:
-        await asyncio.wait({reading, watching}, return_when=asyncio.FIRST_COMPLETED)
-        code, reason = reading.result() if reading.done() else watching.result()
-        if code:
-            await send({"type": "websocket.close", "code": code, "reason": reason})
-    finally:
-        provider.disconnect(holder.user_id, link)
-        reading.cancel()
-        watching.cancel()
-        await asyncio.gather(reading, watching, return_exceptions=True)
+    async def _watch_token(self) -> None:
+        """Close the socket once the token no longer counts."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            if await tokens.holder_of(self.scope) is None:
+                await self._close(REVOKED, "token_revoked")
 
-
-async def _revoked(scope: JsonObject) -> tuple[int, str]:
-    """Return how to close once the token no longer counts."""
-    while True:
-        await asyncio.sleep(WATCH_S)
-        if await tokens.holder_of(scope) is None:
-            return REVOKED, "token_revoked"
-
-
-async def _read(receive: Receive, link: HostLink) -> tuple[int, str]:
-    """Read until the socket is gone or is to be closed; return how (0: it is gone)."""
-    while True:
-        message = await receive()
-        if message["type"] == "websocket.disconnect":
-            return 0, ""
-        text = message.get("text")
-        if text is None:
-            # The protocol has no binary messages; one more that nobody can decode.
-            link.drop("a binary message")
-            continue
-        if len(text) > MAX_MESSAGE_CHARS:
-            return TOO_LARGE, "message_too_large"
-        try:
-            await link.receive(text)
-        except TimeoutError:
-            return SLOW, "slow_model_host"
+    async def _close(self, code: int, reason: str) -> NoReturn:
+        await self.send({"type": "websocket.close", "code": code, "reason": reason})
+        raise StopConsumer

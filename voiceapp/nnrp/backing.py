@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from django.conf import settings
-
+from voiceapp.config import voice_config
 from voiceapp.errors import TextEngineError
 from voiceapp.records.store import tokens
 from voiceapp.records.store.tokens import TokenHolder
@@ -41,9 +40,9 @@ class TokenBacking:
 
     async def engine(self, holder: TokenHolder, body: JsonObject) -> Completions:
         """See ``Backing``."""
-        if body["model"] == FAILING_MODEL and settings.VOICE.engine_faults not in ("", "0"):
+        if body["model"] == FAILING_MODEL and voice_config().engine_faults not in ("", "0"):
             raise TextEngineError("The model failed, as ordered.")
-        return await providers.completions(settings.VOICE, model=body["model"], user_id=holder.user_id)
+        return await providers.completions(voice_config(), model=body["model"], user_id=holder.user_id)
 
     async def charge(self, holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
         """See ``Backing``."""

@@ -248,7 +248,7 @@ class ServerConnection:
             request = profile.read_submit(metadata, packet.body)
         except ProfileError as error:
             # A duplicate's answer is told from the first one's by its frame alone, so nothing is remembered.
-            result, body = profile.write_result(error.status, error.event)
+            result, body = profile.write_result(error.result_status, error.event)
             return [SendPacket(answer(header, MessageType.RESULT_PUSH, result, body))]
         except WireError as error:
             raise header.error(error.message, error.error_code) from None

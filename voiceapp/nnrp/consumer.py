@@ -1,4 +1,4 @@
-"""``/nnrp``: chat completions over NNRP/1, a plain ASGI application.
+"""``/nnrp``: chat completions over NNRP/1.
 
 One binary WebSocket message is one packet. The state machine of ``voiceapp.nnrp.connection`` decides, this
 performs: one task reads, one writes, and one works on each operation.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from django.dispatch import receiver
+from channels.exceptions import StopConsumer
+from django.db import Error as DatabaseTrouble
 
-from voiceapp.nnrp.backing import Backing, TokenBacking
+from voiceapp.errors import Refusal
+from voiceapp.nnrp.backing import Backing
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ConnectionState, ServerConnection
 from voiceapp.nnrp.layouts import ErrorCode, WireError
 from voiceapp.nnrp.operations import (
@@ -31,122 +33,136 @@ from voiceapp.nnrp.operations import (
 )
 from voiceapp.nnrp.packet_queue import PacketQueue
 from voiceapp.nnrp.work import Work
-from voiceapp.serving.scope import in_turns, refuse_upgrade
-from voiceapp.signals import server_stopping
-from voiceapp.types import JsonObject, Receive
+from voiceapp.records.store.tokens import TokenHolder
+from voiceapp.serving.consumer import SocketConsumer
+from voiceapp.serving.scope import refuse_upgrade
+from voiceapp.types import JsonObject, Part, Scope
 from voiceapp.types import Send as SendMessage
 
 logger = logging.getLogger(__name__)
 
-Message = dict[str, Any]
+StartTask = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
 
 PATH: Final = "/nnrp"
 MAX_CONNECTIONS: Final = 500
 """Connections of one process."""
 MAX_TOKEN_CONNECTIONS: Final = 32
 """Connections of one API token in one process."""
+ADVICE: Final = "Give an API token: Authorization: Bearer va_… or ?token=va_…"
 HELLO_S: Final = 10.0
 """How long a client may take to say CLIENT_HELLO."""
 SEND_S: Final = 30.0
 """How long a client may leave a packet unread."""
 DRAIN_S: Final = 10.0
 """How long operations may go on when the server stops."""
-FAILED: Final = 4011
-"""Close code of a connection that a fault of ours ended."""
 
 
-class NnrpApp:
-    """The ASGI application; it owns its connections."""
+class Connections:
+    """All connections of this process: how many there may be, and how they end with it."""
 
     def __init__(self, backing: Backing) -> None:
-        self._backing = backing
-        self._connections: set[_Connection] = set()
+        self.backing = backing
+        self._open: set[_Connection] = set()
         self._by_token: Counter[int] = Counter()
         self._stopping = False
 
-    async def __call__(self, scope: Message, receive: Receive, send: SendMessage) -> None:
-        """Serve one WebSocket."""
-        receive = in_turns(receive)
-        if (await receive())["type"] != "websocket.connect":
-            return
-        holder = await self._backing.admit(scope)
-        if holder is None:
-            await _refuse(scope, send, 401, UNAUTHORIZED, "not_authorized")
-            return
-        if self._stopping or self.connections >= MAX_CONNECTIONS:
-            await _refuse(scope, send, 503, TOO_MANY, "too_many_connections")
-            return
+    def check_room(self, holder: TokenHolder) -> None:
+        """Raise ``Refusal`` where a token's holder may open no connection now."""
+        if self._stopping or len(self) >= MAX_CONNECTIONS:
+            sentence = "The server has too many connections, or is stopping."
+            raise Refusal("too_many_connections", sentence, status=503, close_code=TOO_MANY)
         if self._by_token[holder.token_id] >= MAX_TOKEN_CONNECTIONS:
-            await _refuse(scope, send, 429, TOO_MANY, "too_many_connections")
-            return
-        connection = _Connection(scope, receive, send, self._backing)
-        self._connections.add(connection)
-        self._by_token[holder.token_id] += 1
-        try:
-            # The client may be gone by now.
-            with suppress(OSError):
-                await send({"type": "websocket.accept"})
-                await connection.run()
-        finally:
-            self._connections.discard(connection)
-            self._by_token[holder.token_id] -= 1
-            self._by_token += Counter()
+            sentence = f"A token may hold {MAX_TOKEN_CONNECTIONS} connections at once."
+            raise Refusal("too_many_connections", sentence, status=429, close_code=TOO_MANY)
 
-    @property
-    def connections(self) -> int:
-        """How many there are."""
-        return len(self._connections)
+    def add(self, connection: _Connection, token_id: int) -> None:
+        """Count a connection in."""
+        self._open.add(connection)
+        self._by_token[token_id] += 1
+
+    def remove(self, connection: _Connection, token_id: int) -> None:
+        """Count a connection out."""
+        self._open.discard(connection)
+        self._by_token[token_id] -= 1
+        self._by_token += Counter()
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._open)
 
     async def drain(self) -> None:
         """Begin nothing new, let operations end, then close every connection. Takes ``DRAIN_S`` and a bit."""
         self._stopping = True
+        await asyncio.gather(*(connection.drain() for connection in list(self._open)))
+
+
+class NnrpConsumer(SocketConsumer):
+    """One client's WebSocket, counted ``among`` the process's connections or others."""
+
+    fault_code, fault_reason = 4011, "internal_error"
+
+    def __init__(self, among: Connections | None = None) -> None:
+        self._connections = connections() if among is None else among
+        self._connection: _Connection | None = None
+        self._token_id = 0
+
+    async def websocket_connect(self, message: JsonObject) -> None:
+        """Take in whoever brings a token that counts."""
+        holder = await self._connections.backing.admit(self.scope)
         try:
-            await asyncio.gather(*(connection.drain() for connection in list(self._connections)))
-        finally:
-            # The process ends, but one in which tests run does not.
-            self._stopping = False
+            if holder is None:
+                raise Refusal("not_authorized", ADVICE, status=401, close_code=UNAUTHORIZED)
+            self._connections.check_room(holder)
+        except Refusal as refusal:
+            body = {"error": {"code": refusal.code, "message": refusal.message}}
+            await refuse_upgrade(self.scope, self.send, refusal, body)
+            raise StopConsumer from None
+        connection = _Connection(self.scope, self.base_send, self.start, self._connections.backing)
+        self._connections.add(connection, holder.token_id)
+        self._connection, self._token_id = connection, holder.token_id
+        # The client may be gone by now.
+        await self.send({"type": "websocket.accept"})
+        connection.open()
 
+    async def websocket_receive(self, message: JsonObject) -> None:
+        """Take one packet."""
+        if self._connection is not None:
+            await self._connection.receive(message)
 
-async def _refuse(scope: Message, send: SendMessage, status: int, close_code: int, code: str) -> None:
-    text = {
-        401: "Give an API token: Authorization: Bearer va_… or ?token=va_…",
-        429: f"A token may hold {MAX_TOKEN_CONNECTIONS} connections at once.",
-        503: "The server has too many connections, or is stopping.",
-    }[status]
-    body = {"error": {"code": code, "message": text}}
-    await refuse_upgrade(scope, send, status, body, close_code=close_code, reason=code)
+    async def websocket_disconnect(self, message: JsonObject) -> None:
+        """Count the connection out."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connections.remove(self._connection, self._token_id)
 
 
 class _Connection:
-    """One client's WebSocket."""
+    """What one client does, and what is worked on for it.
 
-    def __init__(self, scope: Message, receive: Receive, send: SendMessage, backing: Backing) -> None:
-        self._scope, self._receive, self._send, self._backing = scope, receive, send, backing
+    ``send`` sends an ASGI message; ``start`` runs work in a task that ends with the connection.
+    """
+
+    def __init__(self, scope: Scope, send: SendMessage, start: StartTask, backing: Backing) -> None:
+        self._scope, self._send, self._start, self._backing = scope, send, start, backing
         self._machine = ServerConnection()
         self._outbox = PacketQueue()
-        self._group: asyncio.TaskGroup | None = None
+        self._hello: asyncio.TimerHandle | None = None
         self._tasks: dict[Operation, asyncio.Task[None]] = {}
         self._work: dict[Operation, Work] = {}
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._over = asyncio.Event()
 
-    async def run(self) -> None:
-        """Serve until the client is gone or was sent away."""
-        hello = asyncio.get_running_loop().call_later(HELLO_S, self._no_hello)
-        try:
-            async with asyncio.TaskGroup() as self._group:
-                ends = {self._group.create_task(self._listen()), self._group.create_task(self._deliver())}
-                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-                for task in [*ends, *self._tasks.values()]:
-                    task.cancel()
-        except* Exception:
-            logger.exception("an NNRP connection failed")
-            with suppress(OSError, RuntimeError):
-                await self._send({"type": "websocket.close", "code": FAILED, "reason": "internal_error"})
-        finally:
-            hello.cancel()
-            self._over.set()
+    def open(self) -> None:
+        """Begin to send, and to wait for the client's hello."""
+        self._hello = asyncio.get_running_loop().call_later(HELLO_S, self._no_hello)
+        self._start(self._deliver())
+
+    def close(self) -> None:
+        """The client is gone or was sent away."""
+        if self._hello is not None:
+            self._hello.cancel()
+        self._over.set()
 
     def _no_hello(self) -> None:
         if self._machine.state is ConnectionState.NEW:
@@ -166,19 +182,16 @@ class _Connection:
 
     # -- in and out ---------------------------------------------------------------------------------------
 
-    async def _listen(self) -> None:
-        while True:
-            message = await self._receive()
-            if message["type"] == "websocket.disconnect":
-                return
-            data = message.get("bytes")
-            if data is None:
-                error = WireError("Packets are binary messages.", ErrorCode.MALFORMED_HEADER)
-                self._perform(self._machine.fault(error))
-            else:
-                self._perform(self._machine.receive(data))
-            # Whoever does not read the answers need not ask on.
-            await self._outbox.room()
+    async def receive(self, message: JsonObject) -> None:
+        """Take one message, and wait until there is room for what it may bring."""
+        data = message.get("bytes")
+        if data is None:
+            error = WireError("Packets are binary messages.", ErrorCode.MALFORMED_HEADER)
+            self._perform(self._machine.fault(error))
+        else:
+            self._perform(self._machine.receive(data))
+        # Whoever does not read the answers need not ask on.
+        await self._outbox.room()
 
     async def _deliver(self) -> None:
         try:
@@ -189,7 +202,7 @@ class _Connection:
                         await self._send(
                             {"type": "websocket.close", "code": item.code, "reason": item.reason}
                         )
-                        return
+                        raise StopConsumer
                     await self._send({"type": "websocket.send", "bytes": item})
         except TimeoutError:
             logger.info("an NNRP client read too slowly")
@@ -197,8 +210,8 @@ class _Connection:
                 async with asyncio.timeout(1.0):
                     await self._send({"type": "websocket.close", "code": TOO_SLOW, "reason": "too_slow"})
         except OSError:
-            # The reader hears of it as well.
-            return
+            logger.debug("an NNRP client is gone")
+        raise StopConsumer
 
     def _perform(self, actions: Sequence[Action]) -> None:
         for action in actions:
@@ -206,9 +219,8 @@ class _Connection:
                 case SendPacket(data=data):
                     self._outbox.put(data)
                 case Start(operation=operation):
-                    assert self._group is not None
                     self._quiet.clear()
-                    self._tasks[operation] = self._group.create_task(self._serve(operation))
+                    self._tasks[operation] = self._start(self._serve(operation))
                 case Stop(operation=operation):
                     if operation in self._tasks:
                         self._tasks[operation].cancel()
@@ -250,7 +262,8 @@ class _Connection:
             total_ms = int((asyncio.get_running_loop().time() - began) * 1000)
             times = {"total_ms": total_ms, "queue_ms": work.queue_ms}
             self._perform(self._machine.result(operation, status, event, **times))
-        except Exception:
+        except DatabaseTrouble:
+            # The token could not be looked up.
             logger.exception("operation %d could not be answered", operation.operation_id)
             error = WireError("The server failed.", ErrorCode.INTERNAL_ERROR, fatal=True)
             self._perform(self._machine.fault(error))
@@ -273,10 +286,4 @@ class _Connection:
             raise asyncio.CancelledError
 
 
-nnrp_socket = NnrpApp(TokenBacking())
-"""What serves ``/nnrp``."""
-
-
-@receiver(server_stopping)
-async def _stop(**_: Any) -> None:
-    await nnrp_socket.drain()
+connections: Final = Part[Connections]("table of NNRP connections")

@@ -16,20 +16,18 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Final
 
-from django.dispatch import receiver
-
-from voiceapp.errors import LocalProtocolError, VoiceAppError
+from voiceapp.errors import LocalProtocolError, Refusal
 from voiceapp.nnrp import profile
-from voiceapp.nnrp.backing import Backing, TokenBacking
+from voiceapp.nnrp.backing import Backing
 from voiceapp.nnrp.consumer import DRAIN_S
 from voiceapp.nnrp.profile import ProfileError, SubmitRequest
 from voiceapp.nnrp.work import Work
 from voiceapp.protocol import tool_calls
 from voiceapp.protocol.tool_calls import ToolCallOrder
-from voiceapp.records.store.tokens import ADVICE, TokenHolder
+from voiceapp.records.store import tokens
+from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.serving.exchange import Exchange, serve
-from voiceapp.signals import server_stopping
-from voiceapp.types import JsonObject, Receive, Send
+from voiceapp.types import JsonObject, Part, Receive, Send
 
 logger = logging.getLogger(__name__)
 
@@ -66,19 +64,15 @@ class EventsApp:
         self._quiet.clear()
         for work in self._works:
             work.reschedule()
-        try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN_S + 1.0):
-                    if self._under_way:
-                        await self._quiet.wait()
-        finally:
-            # The process ends, but one in which tests run does not.
-            self._ends_unix_ms = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S + 1.0):
+                if self._under_way:
+                    await self._quiet.wait()
 
     async def _answer(self, exchange: Exchange) -> None:
         holder = await self._backing.admit(exchange.scope)
         if holder is None:
-            raise VoiceAppError(ADVICE, code="not_authorized")
+            raise tokens.refusal()
         fields = await exchange.read_body(profile.MAX_REQUEST_BYTES, _read)
         try:
             request = profile.read_fields(fields)
@@ -136,6 +130,7 @@ async def _run(work: Work, events: asyncio.Queue[JsonObject]) -> None:
     try:
         _, event = await work.run()
     except Exception:
+        # The boundary of the task: whoever waits for its events would wait for ever.
         logger.exception("an operation over HTTP could not be answered")
         event = profile.error_event("server_error", "backend_error", "The server failed.")
     await events.put(event)
@@ -154,13 +149,7 @@ def _read(body: bytes) -> Any:
     try:
         return profile.read_json(body)
     except ProfileError:
-        raise VoiceAppError("The body is no JSON in UTF-8.", code="invalid_json") from None
+        raise Refusal("invalid_json", "The body is no JSON in UTF-8.") from None
 
 
-events = EventsApp(TokenBacking())
-"""What serves ``/v1/events``."""
-
-
-@receiver(server_stopping)
-async def _stop(**_: Any) -> None:
-    await events.drain()
+events: Final = Part[EventsApp]("application of /v1/events")

@@ -49,7 +49,7 @@ class ProfileError(RemoteProtocolError):
         return error_event(self.kind, self.code, self.message)
 
     @property
-    def status(self) -> Status:
+    def result_status(self) -> Status:
         """The status of the result that carries it."""
         return _STATUS.get(self.code, Status.FAILED)
 

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, aclosing, asynccontextmanager
 from typing import Final
 
+from django.db import Error as DatabaseTrouble
+
 from voiceapp.errors import LocalProtocolError, RemoteProtocolError, TextEngineError
 from voiceapp.nnrp import profile
 from voiceapp.nnrp.backing import DEFAULT_MODEL, Backing
@@ -84,10 +86,11 @@ class Work:
             logger.exception("operation %s: its reply broke the protocol", self._name)
             error = ProfileError("The reply could not be sent.", code="backend_error", kind="server_error")
         except Exception:
+            # The boundary of an operation: its client is told, and others go on.
             logger.exception("operation %s failed", self._name)
             error = ProfileError("The server failed.", code="backend_error", kind="server_error")
         await self._give_up(ToolCallFault(type=error.kind, code=error.code, message=error.message))
-        return error.status, error.event
+        return error.result_status, error.event
 
     def reschedule(self) -> None:
         """Set the time-out anew, from what the request asks for and the operation's deadline."""
@@ -107,7 +110,7 @@ class Work:
         tokens_in, tokens_out = self._reply.counted(self._request.body)
         try:
             await self._backing.charge(self._holder, self._provider, tokens_in, tokens_out)
-        except Exception:
+        except DatabaseTrouble:
             logger.exception("operation %s could not be charged", self._name)
 
     async def _answer(self) -> tuple[Status, JsonObject]:

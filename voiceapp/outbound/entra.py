@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from voiceapp.errors import ConfigurationError, UpstreamRefused
+from voiceapp.types import Part
 
 
 class TokenSource(Protocol):
@@ -15,7 +16,26 @@ class TokenSource(Protocol):
         """Return an object whose ``token`` is a bearer token that is valid now."""
 
 
-_credential: TokenSource | None = None
+class DefaultCredential:
+    """Azure's own search for a sign-in, begun when the first token is asked for: its package is optional."""
+
+    def __init__(self) -> None:
+        self._found: TokenSource | None = None
+
+    def get_token(self, *scopes: str) -> Any:
+        """See ``TokenSource``. Raises ``ConfigurationError`` where the package is missing."""
+        if self._found is None:
+            try:
+                from azure.identity import DefaultAzureCredential
+            except ImportError:
+                raise ConfigurationError(
+                    "Signing in with Microsoft Entra ID needs a package: pip install azure-identity."
+                ) from None
+            self._found = DefaultAzureCredential()
+        return self._found.get_token(*scopes)
+
+
+credential: Final = Part[TokenSource]("credential of Microsoft Entra ID")
 
 
 async def token(scope: str) -> str:
@@ -27,24 +47,12 @@ async def token(scope: str) -> str:
 
 
 def _token(scope: str) -> str:
-    global _credential
-    if _credential is None:
-        try:
-            from azure.identity import DefaultAzureCredential
-        except ImportError:
-            raise ConfigurationError(
-                "Signing in with Microsoft Entra ID needs a package: pip install azure-identity."
-            ) from None
-        _credential = DefaultAzureCredential()
     try:
-        return str(_credential.get_token(scope).token)
+        return str(credential().get_token(scope).token)
+    except ConfigurationError:
+        raise
     except Exception as error:
+        # The boundary of a package that is not there to name its exceptions.
         raise UpstreamRefused(
             f"Microsoft Entra ID gave no token ({type(error).__name__}).", code="upstream_unauthorized"
         ) from error
-
-
-def use_credential(source: TokenSource | None) -> None:
-    """Take tokens from ``source`` from now on; ``None``: from ``DefaultAzureCredential``."""
-    global _credential
-    _credential = source

@@ -46,7 +46,7 @@ def _trusted() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-class OutboundRefused(httpx2.TransportError):
+class AddressRefused(httpx2.TransportError):
     """A request that must not be sent, or an answer that is not to be read."""
 
 
@@ -73,7 +73,7 @@ class Guard(httpx2.AsyncBaseTransport):
         """Send one request; redirects come here as requests of their own."""
         try:
             response = await self._send(request)
-        except OutboundRefused as refused:
+        except AddressRefused as refused:
             self.fault = str(refused)
             raise
         except httpx2.TransportError as error:
@@ -87,7 +87,7 @@ class Guard(httpx2.AsyncBaseTransport):
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         if request.url.scheme != "https" and not self._private_allowed:
-            raise OutboundRefused(f"The {self.who} is reached over https only.")
+            raise AddressRefused(f"The {self.who} is reached over https only.")
         host = request.url.raw_host.decode("ascii")
         addresses = await self._addresses(host, request.url.port or 443)
         for address in addresses[:-1]:
@@ -102,12 +102,12 @@ class Guard(httpx2.AsyncBaseTransport):
         try:
             found = await loop.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
         except OSError:
-            raise OutboundRefused(f"The {self.who}'s name cannot be resolved.") from None
+            raise AddressRefused(f"The {self.who}'s name cannot be resolved.") from None
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
         if not addresses:
-            raise OutboundRefused(f"The {self.who}'s name cannot be resolved.")
+            raise AddressRefused(f"The {self.who}'s name cannot be resolved.")
         if not self._private_allowed and not all(is_public(address) for address in addresses):
-            raise OutboundRefused(f"The {self.who}'s address is not on the public internet.")
+            raise AddressRefused(f"The {self.who}'s address is not on the public internet.")
         return addresses
 
     async def _send_to(self, address: str, host: str, request: httpx2.Request) -> httpx2.Response:
@@ -121,7 +121,7 @@ class Guard(httpx2.AsyncBaseTransport):
         response = await self._inner.handle_async_request(sent)
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
-            raise OutboundRefused(f"The {self.who} packs its answers, which was not asked for.")
+            raise AddressRefused(f"The {self.who} packs its answers, which was not asked for.")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         return httpx2.Response(
             response.status_code,
@@ -148,7 +148,7 @@ class _Capped(httpx2.AsyncByteStream):
             left -= len(chunk)
             if left < 0:
                 self._guard.fault = f"The {self._guard.who}'s answer is too long."
-                raise OutboundRefused(self._guard.fault)
+                raise AddressRefused(self._guard.fault)
             yield chunk
 
     async def aclose(self) -> None:

@@ -23,18 +23,18 @@ MAX_ARGUMENTS_CHARS: Final = 4 * 1024 * 1024
 """Longest arguments of one call; they are kept until the call ends."""
 
 Filled = Annotated[str, msgspec.Meta(min_length=1)]
+Name = Annotated[Filled, msgspec.Meta(description="the tool's name")]
 
 
 class ToolCallEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
     """What the four have in common.
 
-    ``index`` counts the reply's output items from 0, ``item_id`` names the item, ``call_id`` says which
-    events belong together. ``openai_chunk`` is the chunk that the event came from, where there is one.
+    ``openai_chunk`` is the chunk that the event came from, where there is one.
     """
 
-    index: Annotated[int, msgspec.Meta(ge=0)]
-    item_id: Filled
-    call_id: Filled
+    index: Annotated[int, msgspec.Meta(ge=0, description="place among the reply's output items, from 0")]
+    item_id: Annotated[Filled, msgspec.Meta(description="the item of the call")]
+    call_id: Annotated[Filled, msgspec.Meta(description="says which events belong together")]
     openai_chunk: JsonObject | UnsetType = UNSET
 
     @classmethod
@@ -46,34 +46,34 @@ class ToolCallEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class ToolCallStarted(ToolCallEvent, frozen=True, kw_only=True, tag="response.tool_call.started"):
     """A call begins; always its first event."""
 
-    name: Filled
+    name: Name
 
 
 class ToolCallDelta(ToolCallEvent, frozen=True, kw_only=True, tag="response.tool_call.delta"):
-    """More of a call's arguments, JSON text."""
+    """More of a call's arguments."""
 
-    arguments_delta: str
+    arguments_delta: Annotated[str, msgspec.Meta(description="what follows in the arguments' JSON text")]
 
 
 class ToolCallCompleted(ToolCallEvent, frozen=True, kw_only=True, tag="response.tool_call.completed"):
     """A call's arguments are complete: all its deltas put together."""
 
-    name: Filled
-    arguments: str
+    name: Name
+    arguments: Annotated[str, msgspec.Meta(description="the arguments' JSON text")]
 
 
 class ToolCallFault(msgspec.Struct, frozen=True, kw_only=True):
     """Why a call came to nothing."""
 
-    type: Filled
-    code: Filled
-    message: Filled
+    type: Annotated[Filled, msgspec.Meta(description="the kind of error, such as `tool_error`")]
+    code: Annotated[Filled, msgspec.Meta(description="the error, as a stable word")]
+    message: Annotated[Filled, msgspec.Meta(description="a sentence for people")]
 
 
 class ToolCallError(ToolCallEvent, frozen=True, kw_only=True, tag="response.tool_call.error"):
     """A call that had started will not be completed."""
 
-    error: ToolCallFault
+    error: Annotated[ToolCallFault, msgspec.Meta(description="why there is no result")]
 
 
 AnyToolCallEvent = ToolCallStarted | ToolCallDelta | ToolCallCompleted | ToolCallError

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import TextRequestError
 from voiceapp.review.remarks import Remark, as_text
 from voiceapp.text.asking import Spent, ask_for
 from voiceapp.text.provider import Completions
@@ -39,7 +39,7 @@ def read_criteria(text: str) -> list[str]:
     criteria = [line.strip() for line in text.splitlines() if line.strip()]
     if not criteria or len(criteria) > MAX_CRITERIA or len(text) > MAX_CRITERIA_CHARS:
         sentence = f"Give 1 to {MAX_CRITERIA} criteria, one a line, {MAX_CRITERIA_CHARS} characters at most."
-        raise TextEngineError(sentence, code="invalid_criteria")
+        raise TextRequestError(sentence, code="invalid_criteria")
     return criteria
 
 
@@ -54,9 +54,9 @@ async def judge(said: Sequence[Remark], criteria: Sequence[str], completions: Co
             "The built-in brain cannot judge conversations: that takes a language model. "
             "Set AZURE_OPENAI_CHAT_DEPLOYMENT or VOICEAPP_TEXT_BASE_URL."
         )
-        raise TextEngineError(sentence, code="evaluator_unavailable")
+        raise TextRequestError(sentence, code="evaluator_unavailable")
     if not said:
-        raise TextEngineError("Nothing was said in this session.", code="nothing_said")
+        raise TextRequestError("Nothing was said in this session.", code="nothing_said")
     listed = "\n".join(f"{number}. {criterion}" for number, criterion in enumerate(criteria, 1))
     body = {
         "messages": [

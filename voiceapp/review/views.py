@@ -8,7 +8,6 @@ from typing import Final
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.views.decorators import staff_member_required
 from django.contrib.auth.models import User
@@ -17,7 +16,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from voiceapp.errors import TextEngineError
+from voiceapp.config import voice_config
+from voiceapp.errors import TextEngineError, TextEngineTimeout
 from voiceapp.records.reading.sessions import to_review
 from voiceapp.records.store import store
 from voiceapp.review import evaluation
@@ -51,7 +51,7 @@ def evaluate(request: HttpRequest, session_id: UUID) -> HttpResponse:
 async def _judge(said: list[Remark], criteria: list[str]) -> Judgement:
     try:
         async with asyncio.timeout(TIME_S):
-            return await evaluation.judge(said, criteria, await providers.completions(settings.VOICE))
+            return await evaluation.judge(said, criteria, await providers.completions(voice_config()))
     except TimeoutError:
         message = f"The evaluator took longer than {TIME_S:g} seconds."
-        raise TextEngineError(message, code="text_engine_timeout") from None
+        raise TextEngineTimeout(message, code="text_engine_timeout") from None

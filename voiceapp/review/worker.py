@@ -7,18 +7,14 @@ import logging
 from typing import Final
 from uuid import UUID
 
-from django.conf import settings
-from django.dispatch import receiver
-
 from voiceapp.assistants.assistant import Thinking
-from voiceapp.config import EMBEDDED_MODEL
+from voiceapp.config import EMBEDDED_MODEL, voice_config
 from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.records.reading.sessions import to_review
 from voiceapp.records.store import store
 from voiceapp.records.threads import with_database
 from voiceapp.review.remarks import Remark, said_in
 from voiceapp.review.summary import summarise
-from voiceapp.signals import server_stopping, session_ended
 from voiceapp.text import providers
 
 logger = logging.getLogger(__name__)
@@ -90,24 +86,10 @@ async def _summarised(said: list[Remark], thinking: str, user_id: int) -> tuple[
     """Let whoever thought in the session read it: what was said goes to nobody else."""
     if thinking != Thinking.MODEL_HOST.value:
         model = EMBEDDED_MODEL if thinking == Thinking.EMBEDDED.value else ""
-        return await summarise(said, await providers.completions(settings.VOICE, model=model))
+        return await summarise(said, await providers.completions(voice_config(), model=model))
     try:
-        host = await providers.completions(settings.VOICE, model=providers.HOST_MODEL, user_id=user_id)
+        host = await providers.completions(voice_config(), model=providers.HOST_MODEL, user_id=user_id)
         return await summarise(said, host)
     except TextEngineError:
         # The user's own model is not connected any more.
-        return await summarise(said, await providers.completions(settings.VOICE, model=EMBEDDED_MODEL))
-
-
-summaries = Summaries()
-
-
-@receiver(session_ended)
-async def _ended(session_id: UUID, **kwargs: object) -> None:
-    if settings.VOICE.summaries:
-        summaries.add(session_id)
-
-
-@receiver(server_stopping)
-async def _stop(**kwargs: object) -> None:
-    await summaries.aclose()
+        return await summarise(said, await providers.completions(voice_config(), model=EMBEDDED_MODEL))

@@ -1,7 +1,10 @@
-"""How programs are answered over HTTP, by plain ASGI applications.
+"""How programs are answered over HTTP, by plain ASGI applications and not by Django's views.
 
-Streams for programs run for minutes and in hundreds; Django's handling of a request, made for pages, would
-cost them more than the rest.
+Streams for programs run for minutes and in hundreds. The same stream as an asynchronous view with
+``StreamingHttpResponse`` under the site's middleware, measured in turns with this one on one busy machine
+(``tests/benchmarks/bench_gateway.py``), added 15.5 ms to the first token where this adds 5.9, 2.6 times as
+much: every middleware is a hop to a thread. 200 streams had all begun after 19.6 s, with this after 3.6. And
+Django reads a body to its end before a view sees it, without a bound on its size or time.
 """
 
 from __future__ import annotations
@@ -12,12 +15,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iter
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
-from django.dispatch import receiver
-
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal, VoiceAppError
 from voiceapp.serving.scope import headers_of, query_of
-from voiceapp.signals import server_stopping
-from voiceapp.types import JsonObject, Receive, Send
+from voiceapp.types import JsonObject, Part, Receive, Send
 
 Headers = Iterable[tuple[str, str]]
 Result = TypeVar("Result")
@@ -27,39 +27,6 @@ KEEP_ALIVE_S: Final = 15.0
 WRITE_S: Final = 30.0
 """How long a client may leave what it was sent unread before it is taken for gone."""
 
-_STATUS: Final = {
-    "not_authorized": 401,
-    "invalid_api_key": 401,
-    "missing_api_key": 401,
-    "text_engine_not_found": 404,
-    "method_not_allowed": 405,
-    "model_host_ambiguous": 409,
-    "body_too_slow": 408,
-    "body_too_large": 413,
-    "rate_limit_exceeded": 429,
-    "quota_requests": 429,
-    "quota_concurrent": 429,
-    "quota_tokens": 429,
-    "structured_output_failed": 502,
-    "text_engine_error": 502,
-    "text_engine_refused": 502,
-    "text_engine_unreachable": 502,
-    "model_host_error": 502,
-    "model_host_gone": 502,
-    "model_host_incomplete": 502,
-    "model_host_rejected": 502,
-    "model_host_absent": 503,
-    "server_stopping": 503,
-    "model_host_busy": 503,
-    "text_engine_timeout": 504,
-    "model_host_timeout": 504,
-}
-
-
-def status_of(error: VoiceAppError) -> int:
-    """Return the HTTP status for an error: 400 for all that a better request would have prevented."""
-    return _STATUS.get(error.code, 400)
-
 
 def _plainly(error: VoiceAppError) -> JsonObject:
     return {"detail": error.message, "code": error.code}
@@ -67,7 +34,7 @@ def _plainly(error: VoiceAppError) -> JsonObject:
 
 def _headers(error: VoiceAppError, method: str) -> list[tuple[str, str]]:
     """Return the headers that go with an error's status; ``retry_after_s`` of the error, where it has one."""
-    match status_of(error):
+    match error.status:
         case 401:
             return [("www-authenticate", "Bearer")]
         case 405:
@@ -100,7 +67,7 @@ class Exchange:
         self._receive = receive
         self._send = send
         self._stopped = asyncio.Event()
-        _live.add(self)
+        exchanges().add(self)
 
     async def read_json(self, max_bytes: int) -> JsonObject:
         """Return the body, a JSON object.
@@ -110,7 +77,7 @@ class Exchange:
         """
         read = await self.read_body(max_bytes, _read)
         if not isinstance(read, dict):
-            raise VoiceAppError("The body is no JSON object.", code="invalid_json")
+            raise Refusal("invalid_json", "The body is no JSON object.")
         return read
 
     async def read_body(self, max_bytes: int, read: Callable[[bytes], Any]) -> Any:
@@ -126,7 +93,7 @@ class Exchange:
             async with asyncio.timeout(BODY_S):
                 whole = await self._unless_stopped(self._whole_body(max_bytes))
         except TimeoutError:
-            raise VoiceAppError(f"The body took longer than {BODY_S:g} s.", code="body_too_slow") from None
+            raise Refusal("body_too_slow", f"The body took longer than {BODY_S:g} s.", status=408) from None
         # A megabyte takes some milliseconds, in which others' audio would wait.
         return await asyncio.to_thread(read, whole) if len(whole) > 64 * 1024 else read(whole)
 
@@ -259,52 +226,58 @@ async def serve(
     answer: Callable[[Exchange], Awaitable[None]],
     *,
     method: str = "POST",
-    error_body: Callable[[VoiceAppError], JsonObject] = _plainly,
+    body_of: Callable[[VoiceAppError], JsonObject] = _plainly,
 ) -> None:
     """Answer one request of ``method`` by ``answer``.
 
-    An error that it raises is answered with the error's status; ``error_body`` makes the body of that answer.
+    What that raises is answered with its status; ``body_of`` makes the body for an error.
     """
     exchange = Exchange(scope, receive, send)
     try:
         if exchange.method != method:
-            raise VoiceAppError(f"Use {method}.", code="method_not_allowed")
+            raise Refusal("method_not_allowed", f"Use {method}.", status=405)
         await answer(exchange)
     except ClientGone:
         return
     except VoiceAppError as error:
-        await exchange.answer(status_of(error), error_body(error), _headers(error, method))
+        await exchange.answer(error.status, body_of(error), _headers(error, method))
 
 
 def stopping() -> VoiceAppError:
     """Return the error for what the server's end cuts off."""
-    return VoiceAppError("The server is being restarted. Ask again soon.", code="server_stopping")
+    return Refusal("server_stopping", "The server is being restarted. Ask again soon.", status=503)
 
 
-_live: WeakSet[Exchange] = WeakSet()
-_stopping: set[asyncio.Task[None]] = set()
+class Exchanges:
+    """The exchanges of this process that are under way."""
+
+    def __init__(self) -> None:
+        self._live: WeakSet[Exchange] = WeakSet()
+        self._stopping: asyncio.Task[None] | None = None
+
+    def add(self, exchange: Exchange) -> None:
+        """Count an exchange in; it counts for as long as somebody holds it."""
+        self._live.add(exchange)
+
+    def stop_soon(self) -> None:
+        """Let answers that are nearly done be whole; end the others before the server cuts them off."""
+        self._stopping = asyncio.get_running_loop().create_task(self._stop())
+
+    async def _stop(self) -> None:
+        await asyncio.sleep(STOP_S)
+        for exchange in list(self._live):
+            exchange.stop()
 
 
-@receiver(server_stopping)
-async def _stop(**kwargs: object) -> None:
-    """Let answers that are nearly done be whole, and end the others before the server cuts them off."""
-    task = asyncio.create_task(_stop_soon())
-    _stopping.add(task)
-    task.add_done_callback(_stopping.discard)
-
-
-async def _stop_soon() -> None:
-    await asyncio.sleep(STOP_S)
-    for exchange in list(_live):
-        exchange.stop()
+exchanges: Final = Part[Exchanges]("table of HTTP exchanges")
 
 
 def _too_large(max_bytes: int) -> VoiceAppError:
-    return VoiceAppError(f"The body may have {max_bytes} bytes at most.", code="body_too_large")
+    return Refusal("body_too_large", f"The body may have {max_bytes} bytes at most.", status=413)
 
 
 def _read(whole: bytes) -> Any:
     try:
         return json.loads(whole)
     except (ValueError, RecursionError):
-        raise VoiceAppError("The body is no JSON.", code="invalid_json") from None
+        raise Refusal("invalid_json", "The body is no JSON.") from None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
-from typing import Final
 from urllib.parse import parse_qs
 
-from voiceapp.types import JsonObject, Receive, Send
+from voiceapp.errors import Refusal
+from voiceapp.types import JsonObject, Send
 
 
 def headers_of(scope: JsonObject) -> dict[str, str]:
@@ -34,38 +33,14 @@ def can_refuse_by_http(scope: JsonObject) -> bool:
     return "websocket.http.response" in (scope.get("extensions") or {})
 
 
-async def refuse_upgrade(
-    scope: JsonObject, send: Send, status: int, body: JsonObject, *, close_code: int, reason: str
-) -> None:
+async def refuse_upgrade(scope: JsonObject, send: Send, refusal: Refusal, body: JsonObject) -> None:
     """Refuse a WebSocket with an HTTP status and a JSON body; by closing it where the server lacks that."""
     if not can_refuse_by_http(scope):
-        await send({"type": "websocket.close", "code": close_code, "reason": reason})
+        await send({"type": "websocket.close", "code": refusal.close_code, "reason": refusal.code})
         return
     data = json.dumps(body, ensure_ascii=False).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
-    if status == 401:
+    if refusal.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
+    await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": data})
-
-
-MESSAGES_A_TURN: Final = 8
-"""Most take less than 0.1 ms each; a voice sends so many in 160 ms."""
-
-
-def in_turns(receive: Receive) -> Receive:
-    """Return an ASGI ``receive`` that lets other tasks run after every few messages.
-
-    What has arrived already is received without waiting: thousands of tiny messages in one read of a socket
-    would otherwise all be handled before anybody's audio goes on.
-    """
-    count = 0
-
-    async def received() -> JsonObject:
-        nonlocal count
-        count += 1
-        if count % MESSAGES_A_TURN == 0:
-            await asyncio.sleep(0)
-        return await receive()
-
-    return received

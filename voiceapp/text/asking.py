@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import TextEngineError, TextRequestError
 from voiceapp.text import structured
 from voiceapp.text.chat.result import Collector, Meter
 from voiceapp.text.provider import Completions
@@ -80,4 +80,4 @@ async def ask_for(
 def check_filter(meter: Meter) -> None:
     """Raise where an answer was ended by the service's filter: what there is of it is no answer."""
     if meter.finish_reason == "content_filter":
-        raise TextEngineError("The content filter ended the answer.", code="content_filter")
+        raise TextRequestError("The content filter ended the answer.", code="content_filter")

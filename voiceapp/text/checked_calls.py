@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import TextEngineError, TextRequestError
 from voiceapp.text import structured
 from voiceapp.text.provider import (
     CallArguments,
@@ -115,7 +115,7 @@ class CheckedCalls:
             fits, fault = await _checked(calls.made[0], request)
             if fits is not None:
                 return fits, calls.finished
-        raise TextEngineError(f"The model's call is wrong: {fault}.", code="invalid_tool_arguments")
+        raise TextRequestError(f"The model's call is wrong: {fault}.", code="invalid_tool_arguments")
 
     async def aclose(self) -> None:
         """Close the other one."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from voiceapp.assistants.assistant import Thinking
 from voiceapp.config import EMBEDDED_MODEL, VoiceConfig
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import TextRequestError
 from voiceapp.text.brain.brain import Brain
 from voiceapp.text.brain.guide import ProductGuide
 from voiceapp.text.chat.local import LocalCompletions
@@ -19,6 +19,7 @@ from voiceapp.text.chat.provider import ChatProvider
 from voiceapp.text.checked_calls import CheckedCalls
 from voiceapp.text.model_host.provider import ModelHostProvider
 from voiceapp.text.provider import Completions, Delta, ReplyRequest, TextProvider
+from voiceapp.types import Part
 
 HOST_MODEL: Final = "model-host"
 
@@ -31,20 +32,33 @@ class TextEngine:
     completions: Completions
 
 
-_engines: dict[bool, TextEngine] = {}
+class TextEngines:
+    """The thinkers of this process, each made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[bool, TextEngine] = {}
+
+    async def get(self, config: VoiceConfig, *, embedded: bool = False) -> TextEngine:
+        """Return the chat service that the settings name, or the built-in brain.
+
+        ``embedded``: the brain, whatever the settings name.
+        """
+        remote = config.has_chat and not embedded
+        if remote not in self._made:
+            # Made in a thread: it reads a file, and a client of a chat endpoint loads certificates.
+            made = await asyncio.to_thread(_remote if remote else _embedded, config)
+            self._made.setdefault(remote, made)
+        return self._made[remote]
+
+    async def aclose(self) -> None:
+        """Let go of all connections."""
+        closing = list(self._made.values())
+        self._made.clear()
+        for engine in closing:
+            await engine.completions.aclose()
 
 
-async def text_engine(config: VoiceConfig, *, embedded: bool = False) -> TextEngine:
-    """Return the chat service that the settings name, or the built-in brain, made once in this process.
-
-    ``embedded``: the brain, whatever the settings name.
-    """
-    remote = config.has_chat and not embedded
-    if remote not in _engines:
-        # Made in a thread: it reads a file, and a client of a chat endpoint loads certificates.
-        made = await asyncio.to_thread(_remote if remote else _embedded, config)
-        _engines.setdefault(remote, made)
-    return _engines[remote]
+text_engines: Final = Part[TextEngines]("text engine")
 
 
 async def completions(
@@ -58,20 +72,12 @@ async def completions(
     if model == HOST_MODEL and user_id is not None:
         host = host_provider(config, user_id, thread_id or secrets.token_hex(12))
         return LocalCompletions(host, HOST_MODEL, HOST_MODEL)
-    return (await text_engine(config, embedded=model == EMBEDDED_MODEL)).completions
+    return (await text_engines().get(config, embedded=model == EMBEDDED_MODEL)).completions
 
 
 def host_provider(config: VoiceConfig, user_id: int, thread_id: str) -> ModelHostProvider:
     """Return the provider for one thread of a user's own model."""
     return ModelHostProvider(user_id, thread_id, config.model_host_idle_s)
-
-
-async def aclose() -> None:
-    """Let go of all connections."""
-    closing = list(_engines.values())
-    _engines.clear()
-    for engine in closing:
-        await engine.completions.aclose()
 
 
 def _embedded(config: VoiceConfig) -> TextEngine:
@@ -108,7 +114,7 @@ class _NoChat:
 
     def _refuse(self) -> list[Delta]:
         message = "This assistant thinks by a chat service, and the settings name none."
-        raise TextEngineError(message, code="chat_not_configured")
+        raise TextRequestError(message, code="chat_not_configured")
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -122,6 +128,6 @@ async def provider(config: VoiceConfig, thinker: Thinker | None = None) -> TextP
     if thinker.kind is Thinking.CHAT and not config.has_chat:
         return _NoChat()
     embedded = thinker.kind is Thinking.EMBEDDED or not config.has_chat
-    found = (await text_engine(config, embedded=embedded)).provider
+    found = (await text_engines().get(config, embedded=embedded)).provider
     # The brain writes nothing that does not fit.
     return found if embedded else CheckedCalls(found)

@@ -19,9 +19,10 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 from referencing import Registry
+from referencing.exceptions import Unresolvable
 
-from voiceapp.errors import TextEngineError
-from voiceapp.types import JsonObject
+from voiceapp.errors import TextRequestError
+from voiceapp.types import JsonObject, Part
 
 # A regular expression of somebody else's can take for ever, and holds up everybody while it does.
 _NOT_CHECKED: Final = frozenset(
@@ -38,9 +39,19 @@ CHECK_S: Final = 2.0
 _TEXTS: Final = "texts of the values allowed"
 
 
-# Of their own: whoever keeps these two busy delays nobody but others who wait for a schema.
-_threads: Final = ThreadPoolExecutor(2, thread_name_prefix="schema")
+def schema_threads() -> ThreadPoolExecutor:
+    """Return threads to check schemas in: who keeps them busy delays only others who wait for that."""
+    return ThreadPoolExecutor(2, thread_name_prefix="schema")
+
+
+threads: Final = Part[ThreadPoolExecutor]("threads for schemas")
 _Result = TypeVar("_Result")
+
+
+_UNCHECKABLE: Final = (
+    Unresolvable, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+"""What the package raises for schemas that it cannot follow."""
 
 
 class _TooLong(Exception):
@@ -48,14 +59,14 @@ class _TooLong(Exception):
 
 
 async def _checked(check: Callable[..., _Result], *arguments: Any) -> _Result:
-    return await asyncio.get_running_loop().run_in_executor(_threads, check, *arguments)
+    return await asyncio.get_running_loop().run_in_executor(threads(), check, *arguments)
 
 
 async def check_schema(schema: JsonObject) -> None:
     """Raise ``TextEngineError`` (``invalid_request``) where a schema is none."""
     wrong = await _checked(_schema_fault, schema)
     if wrong:
-        raise TextEngineError(f"structured_schema is no JSON Schema: {wrong}", code="invalid_request")
+        raise TextRequestError(f"structured_schema is no JSON Schema: {wrong}", code="invalid_request")
 
 
 async def read(text: str, schema: JsonObject) -> tuple[JsonObject | None, str]:
@@ -91,7 +102,7 @@ def _read(text: str, schema: JsonObject) -> tuple[JsonObject | None, str]:
         fault = next(_Checker(_checkable(schema, texts=True), registry=Registry()).iter_errors(value), None)
     except _TooLong:
         return None, "the schema takes too long to check"
-    except Exception:
+    except _UNCHECKABLE:
         # References that lead nowhere, in a circle, or to what is no schema; numbers beyond all bounds.
         return None, "the schema refers to what is not in it"
     if fault is not None:

@@ -39,7 +39,7 @@ import msgspec
 from voiceapp.errors import ToolError, ToolFailed, UnknownTool
 from voiceapp.tools.capabilities import Capabilities
 from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS, as_text, definition, read_arguments
-from voiceapp.tools.threads import ToolThreads
+from voiceapp.tools.threads import ToolThreads, tool_threads
 from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
@@ -98,11 +98,11 @@ class Tool:
 
 
 class ToolRegistry:
-    """Tools by name."""
+    """Tools by name; synchronous ones run in ``threads``, by default those of the process."""
 
     def __init__(self, threads: ToolThreads | None = None) -> None:
         self._tools: dict[str, Tool] = {}
-        self._threads = threads or ToolThreads()
+        self._threads = threads
 
     def add(
         self,
@@ -161,6 +161,7 @@ class ToolRegistry:
         except ToolError:
             raise
         except Exception as error:
+            # The boundary of users' own code.
             logger.exception("the tool %s failed", name)
             raise ToolFailed(f"{name} failed ({type(error).__name__}).") from error
         return as_text(name, result)
@@ -168,10 +169,11 @@ class ToolRegistry:
     async def _call(self, function: Callable[..., Any], given: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(function):
             return await function(**given)
-        return await self._threads.run(function, given)
+        return await (self._threads or tool_threads()).run(function, given)
 
 
 registry = ToolRegistry()
+"""Definitions of tools, filled by Django's discovery of ``voice_tools`` modules: no state of a process."""
 
 
 def tool(

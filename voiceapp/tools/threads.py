@@ -11,11 +11,12 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from django.db import close_old_connections
 
 from voiceapp.errors import ToolFailed
+from voiceapp.types import Part
 
 MAX_THREADS = 32
 """Synchronous tools that may run at once in one process; each may hold a database connection."""
@@ -48,14 +49,13 @@ class ToolThreads:
         context = contextvars.copy_context()
 
         def work() -> None:
-            result, error = None, None
+            result: Any = None
+            error: Exception | None = None
             try:
                 result = context.run(function, **given)
-            except Exception as raised:
-                error = raised
             except BaseException as raised:
-                # What would end the process shall end the call.
-                error = RuntimeError(type(raised).__name__)
+                # Whoever called raises it; what would end the process shall end the call.
+                error = raised if isinstance(raised, Exception) else RuntimeError(type(raised).__name__)
             finally:
                 close_old_connections()
                 with self._guard:
@@ -68,6 +68,9 @@ class ToolThreads:
 
         threading.Thread(target=work, name=f"tool {function.__name__}", daemon=True).start()
         return await future
+
+
+tool_threads: Final = Part[ToolThreads]("threads of tools")
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:

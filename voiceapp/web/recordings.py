@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
+from voiceapp.config import voice_config
 from voiceapp.records.reading.sessions import recording_for
 from voiceapp.records.recording.archive import journals_ms, recordings_folder
 
@@ -29,8 +29,8 @@ async def recording(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
     found = await recording_for(await request.auser(), session_id)
     if not found:
         raise Http404
-    path = Path(settings.VOICE.data_dir / found)
-    if not path.is_relative_to(recordings_folder(settings.VOICE.data_dir)):
+    path = Path(voice_config().data_dir / found)
+    if not path.is_relative_to(recordings_folder(voice_config().data_dir)):
         raise Http404
     size = await asyncio.to_thread(_size, path)
     if size is None and await asyncio.to_thread(journals_ms, path.parent, session_id) > 0:

@@ -6,10 +6,10 @@ import { Player } from '../audio/player.js';
 import { localNotice } from '../state/notices.js';
 
 /** @typedef {import('../audio/pcm.js').FormatName} FormatName */
-/** @typedef {import('../realtime/events.js').ServerEvent} ServerEvent */
+/** @typedef {import('../state/page_events.js').LocalEvent} LocalEvent */
 /**
  * @typedef {{
- *   dispatch: (event: ServerEvent) => void,
+ *   dispatch: (event: LocalEvent) => void,
  *   onFrame: (frame: import('../audio/frames.js').Frame, at: number) => void, onMicrophoneLost: () => void,
  *   onReport: (report: import('../audio/player.js').Report) => void, onStarted: (itemId: string, at: number) => void,
  * }} DeviceCallbacks

@@ -11,30 +11,37 @@ import { formatName } from '../audio/pcm.js';
  * }} Parts
  */
 
+/** @type {{[T in ServerEvent['type']]?: (event: Extract<ServerEvent, {type: T}>, parts: Parts) => void}} */
+const EFFECTS = {
+  'session.ready': agree,
+  'session.resumed': (event, { devices }) => {
+    if (event.moved) devices.player?.finishAll();
+  },
+  'session.renewed': (_, { turns }) => turns.restart(),
+  'audio.item': (event, { devices }) => devices.player?.announce(event.index, event.item_id, event.content_index ?? 0),
+  'audio.cut': (event, { devices }) => devices.player?.cut(event.item_id),
+  'response.output_audio.done': (event, { devices }) => devices.player?.finish(event.item_id),
+  'response.done': (_, { devices }) => devices.player?.finishAll(),
+  'input_audio_buffer.speech_started': (_, { turns }) => turns.speechStarted(),
+  'input_audio_buffer.speech_stopped': (event, { turns }) => turns.speechStopped(event.audio_end_ms),
+};
+/** @type {ReadonlyMap<string, ((event: any, parts: Parts) => void) | undefined>} */
+const EFFECT_OF = new Map(Object.entries(EFFECTS));
+/** Types of the events that ask for something. */
+export const ACTED_ON = [...EFFECT_OF.keys()];
+
 /**
  * Do what an event asks for.
  * @param {ServerEvent} event
  * @param {Parts} parts
  */
 export function act(event, parts) {
-  const { player } = parts.devices;
-  switch (event.type) {
-    case 'session.ready': agree(event, parts); break;
-    case 'session.resumed': if (event.moved) player?.finishAll(); break;
-    case 'session.renewed': parts.turns.restart(); break;
-    case 'audio.item': player?.announce(event.index, event.item_id, event.content_index ?? 0); break;
-    case 'audio.cut': player?.cut(event.item_id); break;
-    case 'response.output_audio.done': player?.finish(event.item_id); break;
-    case 'response.done': player?.finishAll(); break;
-    case 'input_audio_buffer.speech_started': parts.turns.speechStarted(); break;
-    case 'input_audio_buffer.speech_stopped': parts.turns.speechStopped(event.audio_end_ms); break;
-    default:
-  }
+  EFFECT_OF.get(event.type)?.(event, parts);
 }
 
 /**
  * Take the formats that the server runs with, where they are not those asked for.
- * @param {ServerEvent} event
+ * @param {import('../realtime/messages.js').SessionReady} event
  * @param {Parts} parts
  */
 function agree(event, { devices, turns, socket }) {

@@ -9,7 +9,7 @@ import { Capture } from './capture.js';
 /**
  * @typedef {{
  *   state: () => import('../state/conversation.js').State,
- *   dispatch: (event: import('../realtime/events.js').ServerEvent) => void,
+ *   dispatch: (event: import('../state/page_events.js').LocalEvent) => void,
  *   send: (event: import('../realtime/events.js').ClientEvent) => void, sendFrame: (bytes: Uint8Array<ArrayBuffer>) => void,
  * }} TurnCallbacks
  * `dispatch` takes the page's own events (`local.*`); `send` and `sendFrame` go to the service.

@@ -1,9 +1,11 @@
 // @ts-check
 /** What goes over the page's socket: shapes, reading, writing, and the close codes in words. Pure. */
 
-/** @typedef {{[key: string]: unknown}} Json */
-/** @typedef {{type: string, seq?: number, [key: string]: any}} ServerEvent */
-/** @typedef {{type: string, [key: string]: unknown}} ClientEvent */
+/** @typedef {import('./messages.js').Json} Json */
+/** @typedef {import('./messages.js').SessionStart} SessionStart */
+/** @typedef {import('./messages.js').ServerMessage | import('./realtime_events.js').RealtimeServerEvent} Declared */
+/** @typedef {Declared | {type: 'unusable', seq?: number}} ServerEvent what the server sends; unusable: it lacks what is needed */
+/** @typedef {import('./messages.js').ClientMessage | import('./realtime_events.js').RealtimeClientEvent} ClientEvent */
 /**
  * @typedef {{type: string, text?: string, transcript?: string | null}} Part
  * @typedef {{id: string, type: string, role?: string, status?: string, content?: Part[], name?: string, server_label?: string}} WireItem
@@ -24,9 +26,19 @@
  */
 
 /**
- * Fields without which an event of a type means nothing to the page. One that lacks them is passed over, as
+ * @template T
+ * @typedef {T extends string ? 'string' : T extends number ? 'number' : T extends unknown[] ? 'list' : T extends object ? 'object'
+ *   : never} KindOf
+ */
+/**
+ * @template {Declared['type']} T
+ * @typedef {Extract<Declared, {type: T}>} DeclaredOf
+ */
+
+/**
+ * Members without which an event of a type means nothing to the page. One that lacks them is passed over, as
  * an event of an unknown type is.
- * @type {Readonly<Record<string, Readonly<Record<string, 'string' | 'number' | 'object' | 'list'>>>>}
+ * @type {{[T in Declared['type']]?: {[M in keyof DeclaredOf<T>]?: KindOf<DeclaredOf<T>[M]>}}}
  */
 const NEEDED = {
   'session.ready': { session_id: 'string', assistant: 'object', audio: 'object' },
@@ -67,6 +79,8 @@ const NEEDED = {
   'approval.requested': { approval_request_id: 'string', name: 'string', arguments: 'string', timeout_ms: 'number' },
   'approval.settled': { approval_request_id: 'string', outcome: 'string' },
 };
+/** @type {ReadonlyMap<string, Readonly<Record<string, string | undefined>> | undefined>} */
+const NEEDED_OF = new Map(Object.entries(NEEDED));
 
 /**
  * Read a text message; null where it is not an event that the page can use.
@@ -82,10 +96,10 @@ export function parseEvent(text) {
     return null;
   }
   if (!isObject(value) || typeof value.type !== 'string') return null;
-  const needed = NEEDED[value.type] ?? {};
-  const complete = Object.entries(needed).every(([field, kind]) =>
-    kind === 'object' ? isObject(value[field])
-      : kind === 'list' ? Array.isArray(value[field]) : typeof value[field] === kind,
+  const fields = value;
+  const complete = Object.entries(NEEDED_OF.get(value.type) ?? {}).every(([field, kind]) =>
+    kind === 'object' ? isObject(fields[field])
+      : kind === 'list' ? Array.isArray(fields[field]) : typeof fields[field] === kind,
   );
   // Its number counts even where the rest is of no use.
   if (!complete) return { type: 'unusable', ...(typeof value.seq === 'number' ? { seq: value.seq } : {}) };
@@ -133,7 +147,7 @@ export function approvalAnswer(id, approve) {
  * What the first message says besides its type.
  * @param {Assistant} assistant
  * @param {StartOptions} options
- * @returns {Record<string, unknown>}
+ * @returns {Omit<SessionStart, 'type' | 'resume'>}
  */
 export function startFields(assistant, { voice, continues }) {
   return {
@@ -154,8 +168,11 @@ function isObject(value) {
 
 /** @typedef {{title: string, detail: string, again: boolean}} Ending what to show, and whether a restart helps */
 
-/** @type {Readonly<Record<number, Ending>>} */
+/** Where the code says nothing. @type {Ending} */
+const FAILED = { title: 'The connection failed', detail: 'Check your network, then try again.', again: true };
+/** @type {Readonly<Record<import('./messages.js').CloseCode, Ending>>} */
 const CLOSES = {
+  1011: FAILED,
   4000: { title: 'The conversation has ended', detail: '', again: true },
   4001: { title: 'You are not signed in', detail: 'Reload the page and sign in again.', again: false },
   4003: {
@@ -188,6 +205,8 @@ const CLOSES = {
   4017: { title: 'Continued in another tab', detail: 'This conversation goes on there.', again: true },
 };
 
+const WORDS = new Map(Object.entries(CLOSES));
+
 /** Closes whose cause only the server can tell: its sentence is shown. */
 const SERVER_KNOWS_BETTER = new Set([4009, 4010, 4011, 4012]);
 
@@ -218,9 +237,6 @@ export function closeInWords(code, sentence, began = true, continuing = false) {
   if (code === 4004 && !began) {
     return { title: 'That assistant is gone', detail: 'Reload the page and choose another.', again: false };
   }
-  const known = CLOSES[code];
-  if (!known) {
-    return { title: 'The connection failed', detail: sentence || 'Check your network, then try again.', again: true };
-  }
-  return SERVER_KNOWS_BETTER.has(code) && sentence ? { ...known, detail: sentence } : known;
+  const words = WORDS.get(String(code)) ?? FAILED;
+  return sentence && (words === FAILED || SERVER_KNOWS_BETTER.has(code)) ? { ...words, detail: sentence } : words;
 }

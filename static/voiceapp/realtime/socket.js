@@ -25,7 +25,8 @@ import { Timers } from './timers.js';
  *   makeSocket: (url: string) => WebSocket, now: () => number, random: () => number,
  * }} Surroundings
  */
-/** @typedef {{url: string, start: Record<string, unknown>}} SocketOptions */
+/** @typedef {import('./events.js').SessionStart} SessionStart */
+/** @typedef {{url: string, start: Omit<SessionStart, 'type' | 'resume'>}} SocketOptions */
 
 /** Interval of pings; a socket that brings nothing for DEAD_MS after one is dead even if it does not say so. */
 export const PING_MS = 5000;
@@ -153,7 +154,9 @@ export class RealtimeSocket {
     this.timers.clear('open');
     const resume = this.sessionId ? { resume: { session_id: this.sessionId, seq: this.seq, frames: this.waiting.framesSent } } : {};
     this.position = this.seq;
-    socket.send(JSON.stringify({ type: 'session.start', ...this.options.start, ...resume }));
+    /** @type {SessionStart} */
+    const start = { type: 'session.start', ...this.options.start, ...resume };
+    socket.send(JSON.stringify(start));
     this.#ping(socket);
   }
 

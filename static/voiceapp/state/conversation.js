@@ -7,7 +7,14 @@ import { append, heard, itemSeen, linked, pastSeen, removed, upsert } from './it
 import { dismissed, failed, noticed, withNotice } from './notices.js';
 import { serverUnavailable, toolHandlers } from './tools.js';
 
-/** @typedef {import('../realtime/events.js').ServerEvent} ServerEvent */
+/** @typedef {import('../realtime/messages.js').SessionReady} SessionReady */
+/** @typedef {import('../realtime/messages.js').SessionAssistant} SessionAssistant */
+/** @typedef {import('../realtime/messages.js').SessionResumed} SessionResumed */
+/** @typedef {import('./page_events.js').PageEvent} PageEvent */
+/**
+ * @template {PageEvent['type']} T
+ * @typedef {import('./page_events.js').EventOf<T>} EventOf
+ */
 /** @typedef {'none' | 'pending' | 'completed' | 'failed' | 'doubtful'} TranscriptStatus doubtful: nobody may have spoken */
 /**
  * @typedef {{
@@ -71,17 +78,17 @@ export function status(state) {
 
 /**
  * @param {State} state
- * @param {ServerEvent} event
+ * @param {PageEvent} event
  * @returns {State} the same object where the event changes nothing
  */
 export function reduce(state, event) {
-  const handler = HANDLERS.get(event.type);
+  const handler = HANDLER_OF.get(event.type);
   return handler ? handler(state, event) : state;
 }
 
 /**
  * @param {State} state
- * @param {ServerEvent} event
+ * @param {SessionReady} event
  * @returns {State}
  */
 function ready(state, event) {
@@ -100,7 +107,7 @@ function ready(state, event) {
 /**
  * What the service says that it still allows; of what it does not speak nothing is known.
  * @param {State} state
- * @param {ServerEvent} event
+ * @param {EventOf<'rate_limits.updated'>} event
  * @returns {State}
  */
 function limited(state, event) {
@@ -114,7 +121,7 @@ function limited(state, event) {
 
 /**
  * How turns are found.
- * @param {ServerEvent} event
+ * @param {SessionReady | SessionAssistant} event
  * @returns {{pushToTalk: boolean, autoReply: boolean}}
  */
 function turnsOf(event) {
@@ -124,7 +131,7 @@ function turnsOf(event) {
 
 /**
  * @param {State} state
- * @param {ServerEvent} event
+ * @param {EventOf<'response.done'>} event
  * @returns {State}
  */
 function responseDone(state, event) {
@@ -136,7 +143,7 @@ function responseDone(state, event) {
 
 /**
  * @param {State} state
- * @param {ServerEvent} event
+ * @param {EventOf<'input_audio_buffer.speech_started'>} event
  * @returns {State}
  */
 function speechStarted(state, event) {
@@ -148,7 +155,7 @@ function speechStarted(state, event) {
 
 /**
  * @param {State} state
- * @param {ServerEvent} event
+ * @param {EventOf<'input_audio_buffer.committed'>} event
  * @returns {State}
  */
 function committed(state, event) {
@@ -158,8 +165,22 @@ function committed(state, event) {
   return { ...next, userSpeaking: false, awaiting: state.awaiting || state.autoReply };
 }
 
-/** @type {ReadonlyMap<string, (state: State, event: ServerEvent) => State>} */
-const HANDLERS = new Map(Object.entries({
+/**
+ * @param {State} state
+ * @param {SessionResumed} event
+ * @returns {State}
+ */
+function resumed(state, event) {
+  /** @type {State} */
+  const next = { ...state, phase: 'live', ...(event.moved ? { response: null, awaiting: false, userSpeaking: false } : {}) };
+  if (event.lost && event.moved) {
+    return withNotice(next, 'moved', 'Another server goes on with this. The last answer may have been cut short.', 'info');
+  }
+  return event.lost ? withNotice(next, 'lost', 'Some of what was said while you were away is missing here.', 'warning') : next;
+}
+
+/** @type {import('./page_events.js').Handlers} */
+const HANDLERS = {
   'session.ready': ready,
   'session.history': pastSeen,
   'rate_limits.updated': limited,
@@ -167,14 +188,7 @@ const HANDLERS = new Map(Object.entries({
     ...state, assistant: String(event.assistant.name ?? ''), slug: String(event.assistant.slug ?? ''),
     ...turnsOf(event), transcribes: event.transcription !== false,
   }),
-  'session.resumed': (/** @type {State} */ state, /** @type {ServerEvent} */ event) => {
-    /** @type {State} */
-    const next = { ...state, phase: 'live', ...(event.moved ? { response: null, awaiting: false, userSpeaking: false } : {}) };
-    if (event.lost && event.moved) {
-      return withNotice(next, 'moved', 'Another server goes on with this. The last answer may have been cut short.', 'info');
-    }
-    return event.lost ? withNotice(next, 'lost', 'Some of what was said while you were away is missing here.', 'warning') : next;
-  },
+  'session.resumed': resumed,
   notice: (state, event) => {
     if (event.code === 'upstream_starting') return { ...state, starting: event.message };
     if (event.code === 'mcp_tools_unavailable') return serverUnavailable(state, event, upsert);
@@ -217,9 +231,9 @@ const HANDLERS = new Map(Object.entries({
     ? state
     : { ...state, response: String(event.response.id ?? ''), awaiting: false },
   'response.done': responseDone,
-  'response.output_text.delta': append('text', 'delta'),
+  'response.output_text.delta': append,
   'response.output_audio_transcript.delta': (state, event) => {
-    const next = append('text', 'delta')(state, event);
+    const next = append(state, event);
     return next.captions[event.item_id]?.spoken ? next : upsert(next, event.item_id, { spoken: true });
   },
   'response.output_text.done': (state, event) => upsert(state, event.item_id, { text: event.text }),
@@ -240,13 +254,17 @@ const HANDLERS = new Map(Object.entries({
   }),
   'local.microphone': (state, event) => ({ ...state, microphone: event.state, problem: event.problem ?? '' }),
   'local.muted': (state, event) => ({ ...state, muted: event.on }),
-  'local.holding': (state, event) => ({ ...state, holding: event.on, awaiting: event.awaiting ?? state.awaiting }),
+  'local.holding': (state, event) => ({ ...state, holding: event.on }),
   'local.awaiting': (state, event) => ({ ...state, awaiting: event.on }),
   'local.stalled': (state, event) => ({ ...state, stalled: event.on }),
   'local.playing': (state, event) => ({ ...state, playing: event.item_id }),
   'local.timing': (state, event) => state.captions[event.item_id]
     ? upsert(state, event.item_id, { afterStopMs: event.after_stop_ms, afterWordMs: event.after_word_ms })
     : state,
-  'local.notice': (state, event) => withNotice(state, event.code, event.message, event.level ?? 'info'),
+  'local.notice': (state, event) => withNotice(state, event.code, event.message, event.level),
   'local.dismiss': dismissed,
-}));
+};
+/** @type {ReadonlyMap<string, ((state: State, event: any) => State) | undefined>} */
+const HANDLER_OF = new Map(Object.entries(HANDLERS));
+/** Types of the events that can change what is shown. */
+export const SHOWN = [...HANDLER_OF.keys()];

@@ -3,7 +3,11 @@
 import { inOrder } from './order.js';
 import { callItem } from './tools.js';
 
-/** @typedef {import('../realtime/events.js').ServerEvent} ServerEvent */
+/** @typedef {import('../realtime/messages.js').CaptionHeard} CaptionHeard */
+/** @typedef {import('../realtime/messages.js').SessionHistory} SessionHistory */
+/** @typedef {import('../realtime/realtime_events.js').ConversationItemAdded} ConversationItemAdded */
+/** @typedef {import('../realtime/realtime_events.js').ConversationItemDeleted} ConversationItemDeleted */
+/** @typedef {import('../realtime/realtime_events.js').ConversationItemDone} ConversationItemDone */
 /** @typedef {import('../realtime/events.js').WireItem} WireItem */
 /** @typedef {import('./conversation.js').State} State */
 /** @typedef {import('./conversation.js').Caption} Caption */
@@ -37,7 +41,7 @@ function blank(id) {
 
 /**
  * The link of an item, where the event tells it: services leave it out in later events.
- * @param {ServerEvent} event
+ * @param {{previous_item_id?: string | null}} event
  * @returns {{previousId?: string}}
  */
 export function linked(event) {
@@ -58,7 +62,7 @@ function contentOf(item) {
 
 /**
  * @param {State} state
- * @param {ServerEvent} event
+ * @param {ConversationItemAdded | ConversationItemDone} event
  * @returns {State}
  */
 export function itemSeen(state, event) {
@@ -91,14 +95,15 @@ export function itemSeen(state, event) {
 /**
  * What was said before: in the session that this one continues, or while the page was away.
  * @param {State} state
- * @param {ServerEvent} event
+ * @param {SessionHistory} event
  * @returns {State}
  */
 export function pastSeen(state, event) {
   let next = state;
   for (const item of event.items) {
     if (typeof item?.item_id !== 'string' || (item.role !== 'user' && item.role !== 'assistant')) continue;
-    const transcript = item.transcript_status === 'pending' ? 'failed' : item.transcript_status || 'none';
+    const status = item.transcript_status === 'pending' ? 'failed' : item.transcript_status || 'none';
+    const transcript = /** @type {import('./conversation.js').TranscriptStatus} */ (status);
     next = upsert(next, item.item_id, {
       ...(typeof item.previous_item_id === 'string' ? { previousId: item.previous_item_id } : {}),
       role: item.role, text: String(item.text ?? ''), heard: item.heard_text ?? null, cutMs: item.cut_ms ?? null,
@@ -111,7 +116,7 @@ export function pastSeen(state, event) {
 
 /**
  * @param {State} state
- * @param {ServerEvent} event
+ * @param {CaptionHeard} event
  * @returns {State}
  */
 export function heard(state, event) {
@@ -121,7 +126,7 @@ export function heard(state, event) {
 
 /**
  * @param {State} state
- * @param {ServerEvent} event
+ * @param {ConversationItemDeleted} event
  * @returns {State}
  */
 export function removed(state, event) {
@@ -137,13 +142,12 @@ export function removed(state, event) {
 }
 
 /**
- * @param {keyof Caption} field
- * @param {string} source
- * @returns {(state: State, event: ServerEvent) => State}
+ * More words of an answer.
+ * @param {State} state
+ * @param {{item_id: string, delta: string}} event
+ * @returns {State}
  */
-export function append(field, source) {
-  return (state, event) => {
-    const old = state.captions[event.item_id];
-    return upsert(state, event.item_id, { [field]: String(old?.[field] ?? '') + event[source] });
-  };
+export function append(state, event) {
+  const old = state.captions[event.item_id];
+  return upsert(state, event.item_id, { text: (old?.text ?? '') + event.delta });
 }

@@ -1,9 +1,9 @@
 // @ts-check
 /** Notices: what is said to the user beside the conversation, as parts of the page's state. Pure. */
 
-/** @typedef {import('../realtime/events.js').ServerEvent} ServerEvent */
+/** @typedef {import('./page_events.js').LocalEvent} LocalEvent */
 /** @typedef {import('./conversation.js').State} State */
-/** @typedef {'info' | 'warning' | 'error'} Level */
+/** @typedef {import('../realtime/messages.js').Notice['level']} Level */
 /** @typedef {{key: number, code: string, message: string, level: Level}} Notice */
 
 /** Notices that are shown at once; older ones go. */
@@ -21,7 +21,7 @@ const SHOWN_ELSEWHERE = new Set(['response_interrupted', 'response_stopped']);
  * @param {string} code
  * @param {string} message
  * @param {Level} level
- * @returns {ServerEvent}
+ * @returns {LocalEvent}
  */
 export function localNotice(code, message, level) {
   return { type: 'local.notice', code, message, level };
@@ -43,7 +43,7 @@ export function withNotice(state, code, message, level) {
 
 /**
  * @param {State} state
- * @param {ServerEvent} event a `notice`
+ * @param {import('../realtime/messages.js').Notice} event
  * @returns {State}
  */
 export function noticed(state, event) {
@@ -53,7 +53,7 @@ export function noticed(state, event) {
 
 /**
  * @param {State} state
- * @param {ServerEvent} event an `error`
+ * @param {import('../realtime/realtime_events.js').ServiceError} event
  * @returns {State}
  */
 export function failed(state, event) {
@@ -64,7 +64,7 @@ export function failed(state, event) {
 
 /**
  * @param {State} state
- * @param {ServerEvent} event with the `key` of the notice that goes
+ * @param {{key: number}} event with the `key` of the notice that goes
  * @returns {State}
  */
 export function dismissed(state, event) {

@@ -1,7 +1,7 @@
 // @ts-check
 /** Calls of tools, and the questions whether they may run, as parts of the page's state. Pure. */
 
-/** @typedef {import('../realtime/events.js').ServerEvent} ServerEvent */
+/** @typedef {import('../realtime/messages.js').Notice} Notice */
 /** @typedef {import('../realtime/events.js').WireItem} WireItem */
 /** @typedef {import('./conversation.js').State} State */
 /** @typedef {import('./conversation.js').Caption} Caption */
@@ -53,12 +53,12 @@ function ofCall(state, callId) {
 
 /**
  * @param {Upsert} upsert
- * @returns {Record<string, (state: State, event: ServerEvent) => State>} what each event of a tool does
+ * @returns {import('./page_events.js').Handlers} what each event of a tool does
  */
 export function toolHandlers(upsert) {
   /**
    * @param {State} state
-   * @param {ServerEvent} event
+   * @param {{item_id: string}} event
    * @param {Partial<Tool>} change
    * @param {Partial<Caption>} [more]
    * @returns {State}
@@ -116,7 +116,7 @@ export function toolHandlers(upsert) {
 /**
  * A server whose tools cannot be had: a line among the captions, once for each server.
  * @param {State} state
- * @param {ServerEvent} event
+ * @param {Notice} event
  * @param {Upsert} upsert
  * @returns {State}
  */

@@ -14,23 +14,20 @@ from django.conf import settings
 
 from tests.parts.engine_parts import heard_as, loaded, quiet, recording
 from tests.parts.engine_server import TRANSCRIPTION, EngineServer, connect
-from voiceapp.engine.inference import loading
+from voiceapp.engine.inference.loading import Models, models
 from voiceapp.engine.inference.weights import ModelError
 from voiceapp.engine.server import connection
 from voiceapp.engine.server.connection import Connection
-from voiceapp.engine.server.consumer import realtime_socket
-from voiceapp.engine.server.faults import FaultScript
-from voiceapp.protocol.dialects import Dialect
-from voiceapp.text import providers
+from voiceapp.engine.server.consumer import RealtimeConsumer
 
 
 async def test_without_models_text_goes_on_and_speech_fails_with_a_code(
     engine: EngineServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def no_models() -> loading.Models:
+    async def no_models() -> Models:
         raise ModelError("The voice is missing.")
 
-    monkeypatch.setattr(loading, "ready", no_models)
+    monkeypatch.setattr(models(), "ready", no_models)
     async with connect(engine) as client:
         await client.update(audio={"input": {"turn_detection": None, "transcription": {}}})
         await client.speak(quiet(500))
@@ -60,10 +57,10 @@ async def test_a_model_that_breaks_fails_its_turn_and_not_the_session(
     broken: Any = _Broken()
     half = dataclasses.replace(loaded(), recogniser=broken, voice=broken)
 
-    async def half_broken() -> loading.Models:
+    async def half_broken() -> Models:
         return half
 
-    monkeypatch.setattr(loading, "ready", half_broken)
+    monkeypatch.setattr(models(), "ready", half_broken)
     async with connect(engine) as client:
         await client.update(audio={"input": {"transcription": {}}})
         await client.speak(recording("hello") + quiet(1500))
@@ -150,28 +147,24 @@ async def test_a_client_that_goes_while_it_is_written_to_is_no_failure(
     loaded()
     tried: list[str] = []
 
-    async def receive() -> Any:
-        await asyncio.Event().wait()
+    arrived: list[dict[str, Any]] = [{"type": "websocket.connect"}]
 
-    async def send(message: Any) -> None:
+    async def receive() -> dict[str, Any]:
+        if not arrived:
+            await asyncio.Event().wait()
+        return arrived.pop()
+
+    async def send(message: dict[str, Any]) -> None:
         tried.append(message["type"])
-        raise ConnectionResetError
+        if message["type"] == "websocket.send":
+            raise ConnectionResetError
 
-    connection = Connection(
-        receive,
-        send,
-        dialect=Dialect.GA,
-        provider=await providers.provider(settings.VOICE),
-        model="some-model",
-        kind="realtime",
-        preset=None,
-        faults=FaultScript(),
-        may_close_1001=True,
-    )
+    key = settings.VOICE.engine_api_key.encode()
+    scope = {"type": "websocket", "path": "/openai/v1/realtime", "query_string": b"model=m"}
     async with asyncio.timeout(10):
-        await connection.run()
-    assert tried == ["websocket.send"]
-    assert "An engine session failed" not in caplog.text
+        await RealtimeConsumer.as_asgi()({**scope, "headers": [(b"api-key", key)]}, receive, send)
+    assert tried == ["websocket.accept", "websocket.send"]
+    assert "failed" not in caplog.text
 
 
 async def test_a_client_that_never_reads_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,4 +185,4 @@ async def test_a_client_that_never_reads_is_let_go(monkeypatch: pytest.MonkeyPat
     key = settings.VOICE.engine_api_key.encode()
     scope = {"type": "websocket", "path": "/openai/v1/realtime", "query_string": b"model=m"}
     async with asyncio.timeout(5):
-        await realtime_socket({**scope, "headers": [(b"api-key", key)]}, receive, send)
+        await RealtimeConsumer.as_asgi()({**scope, "headers": [(b"api-key", key)]}, receive, send)

@@ -142,7 +142,7 @@ class World:
         self.calls = 0
         self.approved: set[str] = set()
 
-    def step(self, name: str, pick: int) -> None:
+    def step(self, name: str, pick: int) -> None:  # noqa: C901 - one step for each event
         client = self.client
         listings = [one.item_id for one in client.actions if isinstance(one, ListMcpTools)] or ["mcpl_0"]
         running = [one.item_id for one in client.actions if isinstance(one, CallMcpTool)] or ["mcp_0"]

@@ -65,7 +65,7 @@ def test_removing_a_part_moves_the_rest_up(tmp_path: Path) -> None:
 _KILLED = """
 import asyncio, pathlib, sys, threading, uuid
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.records.recording.recorder import Recorder
+from voiceapp.records.recording.recorder import Disk, Recorder, disk
 async def main():
     live = Recorder(pathlib.Path(sys.argv[1]), uuid.UUID(sys.argv[2]), AudioFormat.PCM16, AudioFormat.PCMU)
     at = 0
@@ -77,10 +77,11 @@ async def main():
         if at % 100 == 0:
             # Here time passes faster than it does: the disk, which is as fast as it is, keeps pace.
             kept = threading.Event()
-            recorder._disk.submit(kept.set)
+            disk().submit(kept.set)
             kept.wait()
         await asyncio.sleep(0)
-asyncio.run(main())
+with disk.use(Disk()):
+    asyncio.run(main())
 """
 
 
@@ -99,7 +100,7 @@ def test_kill_9_loses_at_most_two_seconds(tmp_path: Path) -> None:
     process.wait()
     assert repair(tmp_path, lambda ids: ids) == {}
     paths = repair(tmp_path, lambda ids: set())
-    archiver.wait()
+    archiver().wait()
     samples, _ = soundfile.read(paths[session_id])
     assert samples.shape[0] >= (sent_ms - 2000) * 24
     assert np.all(samples[: (sent_ms - 2000) * 24] != 0)
@@ -117,7 +118,7 @@ def test_an_archive_is_never_made_anew_from_half_of_its_journals(tmp_path: Path)
     # As after a process that died between removing the first and the second journal.
     journal_path(tmp_path, session_id, "assistant").write_bytes(kept)
     repair(tmp_path, lambda ids: set())
-    archiver.wait()
+    archiver().wait()
     samples, _ = soundfile.read(path)
     assert np.abs(samples[:, 0]).max() > 0.1
     assert list(tmp_path.iterdir()) == [path]
@@ -157,9 +158,9 @@ def test_an_archive_that_cannot_be_made_keeps_no_other_from_being_made(
         return make_archive(folder, session_id, last_ms)
 
     monkeypatch.setattr(archive, "make_archive", made)
-    archiver.submit(tmp_path, {broken: 0})
-    archiver.submit(tmp_path, {whole: 0})
-    archiver.wait()
+    archiver().submit(tmp_path, {broken: 0})
+    archiver().submit(tmp_path, {whole: 0})
+    archiver().wait()
     assert archive.archive_path(tmp_path, whole).exists()
 
 
@@ -168,7 +169,7 @@ def test_files_that_are_no_journals_are_left_alone(tmp_path: Path) -> None:
     broken = journal_path(tmp_path, UUID(int=1), "user")
     broken.write_bytes(b"RIFF")
     repair(tmp_path, lambda ids: set())
-    archiver.wait()
+    archiver().wait()
     assert (tmp_path / "notes.wav").exists()
     assert not broken.exists()
 
@@ -182,7 +183,7 @@ async def test_the_part_of_a_process_that_goes_on_is_left_alone_until_it_ends(tm
     # The archive of the first part is made while the second one's journal is there and grows.
     path = await first.aclose()
     assert path is not None
-    archiver.wait()
+    archiver().wait()
     assert soundfile.info(path).duration == 1
     second.microphone(tone(1000), 4000)
     user, _ = await archived(second)
@@ -210,12 +211,12 @@ async def test_the_parts_of_a_session_that_moved_become_one_recording(tmp_path: 
     first.assistant("a", tone(3000), 500)
     await first.aclose()
     if order == "one by one":
-        archiver.wait()
+        archiver().wait()
     second = Recorder(tmp_path, session_id, PCM16, PCM16, from_ms=2500)
     second.microphone(loud, 4000)
     path = await second.aclose()
     assert path is not None
-    archiver.wait()
+    archiver().wait()
     if order == "a crash in between":
         # As after a process that died between making the archive and removing the journals.
         again = Journal(journal_path(tmp_path, session_id, "user", 2500), PCM16)

@@ -187,7 +187,7 @@ async def test_a_frame_waits_for_no_disk_and_costs_no_more_the_longer_it_goes_on
     live = recorder(tmp_path)
     frame = tone(20)
     disk_is_back = threading.Event()
-    recording._disk.submit(lambda: disk_is_back.wait(60) and None)
+    recording.disk().submit(lambda: disk_is_back.wait(60) and None)
 
     def record(end_ms: int) -> None:
         for start in range(0, end_ms, 20):

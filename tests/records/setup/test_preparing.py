@@ -38,6 +38,8 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.records.store import store
 from voiceapp.records.models import Item, Session
 from voiceapp.records.recording.recorder import Recorder, recordings_folder
+from voiceapp.process import current
+current()
 """
 _TALKS = (
     _START
@@ -83,7 +85,7 @@ _REPAIRS = (
     + """
 from voiceapp.records.recording.archive import archiver
 closed = store.repair_unfinished()
-archiver.wait()
+archiver().wait()
 session = Session.objects.get()
 print(json.dumps({"closed": closed, "again": store.repair_unfinished(), "reason": session.end_reason,
     "expected": session.expected, "duration_ms": session.duration_ms, "recording": session.recording,
@@ -202,6 +204,6 @@ async def test_a_session_that_is_taken_over_while_another_process_starts_goes_on
 
     monkeypatch.setattr(store, "journals_ms", taken_meanwhile)
     assert await store.writer().call(store.repair_unfinished) == 0
-    archiver.wait()
+    archiver().wait()
     assert (await sessions.aget()).ended_at is None
     assert journal.exists(), "it is being written"

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from tests.parts.forgetting import forget_tokens
 from voiceapp.records.models import ApiToken
 from voiceapp.records.store import tokens
 from voiceapp.records.store.tokens import QuotaExceeded, TokenHolder, digest_of
@@ -74,14 +75,14 @@ def test_the_admin_shows_a_new_token_once(admin_client: Client) -> None:
 
 
 async def test_a_token_of_somebody_who_left_opens_nothing(user: User) -> None:
-    tokens.forget_known()
+    forget_tokens()
     row = await ApiToken.objects.acreate(user=user, name="x", digest=digest_of("va_x"), hint="va_x")
     scope = {"headers": [(b"authorization", b"Bearer va_x")], "query_string": b""}
     found = await tokens.holder_of(scope)
     assert found is not None
     assert (found.token_id, found.user_id) == (row.pk, user.pk)
     await User.objects.aupdate(is_active=False)
-    tokens.forget_known()
+    forget_tokens()
     assert await tokens.holder_of(scope) is None
 
 
@@ -111,8 +112,7 @@ async def test_using_a_deleted_token_to_the_end_does_no_harm(user: User) -> None
 async def test_of_too_many_tokens_those_with_requests_under_way_are_remembered(
     user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tokens, "_MAX_KNOWN", 2)
-    monkeypatch.setattr(tokens, "_known", {})
+    monkeypatch.setattr(tokens, "MAX_KNOWN", 2)
     texts = [(await sync_to_async(tokens.make_token)(user, name))[1] for name in ("busy", "idle", "new")]
     busy, idle = [await tokens.holder_with(text) for text in texts[:2]]
     assert busy is not None

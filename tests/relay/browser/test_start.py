@@ -14,7 +14,7 @@ from tests.parts.page import Page, Talk
 from voiceapp.records.models import Session
 from voiceapp.records.recording import recorder
 from voiceapp.records.store import store
-from voiceapp.relay.process.sessions import registry
+from voiceapp.relay.process.sessions import sessions
 from voiceapp.relay.session.ending import EndReason
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,7 +42,7 @@ async def test_a_page_that_comes_twice_finds_its_session_each_time(
         pages = await asyncio.gather(*(came_back(signed_in, session_id) for _ in range(2)))
         for again in pages:
             await again.until("session.resumed")
-        live = registry.find(UUID(session_id), (await Session.objects.aget()).user_id)
+        live = sessions().find(UUID(session_id), (await Session.objects.aget()).user_id)
         assert live is not None
         assert live.attached
         await pages[1].hang_up()
@@ -56,8 +56,8 @@ async def test_a_session_that_still_ends_here_does_not_end_the_one_that_comes_ba
         await page.socket.send_to(bytes_data=b"\0\0" * 480)
         await upstream.expect("input_audio_buffer.append")
         slow = threading.Event()
-        recorder._disk.submit(slow.wait)  # type: ignore[arg-type]
-        before = registry.find(UUID(session_id), (await Session.objects.aget()).user_id)
+        recorder.disk().submit(slow.wait)  # type: ignore[arg-type]
+        before = sessions().find(UUID(session_id), (await Session.objects.aget()).user_id)
         assert before is not None
         # Another process took it, and let it go again.
         await left(session_id, tmp_path)
@@ -68,7 +68,7 @@ async def test_a_session_that_still_ends_here_does_not_end_the_one_that_comes_ba
         await before.finished.wait()
         row = await Session.objects.aget(id=session_id)
         assert row.ended_at is None
-        assert registry.find(before.id, before.user_id) not in (None, before)
+        assert sessions().find(before.id, before.user_id) not in (None, before)
         page.closed = 4017
         await again.hang_up()
 

@@ -29,7 +29,7 @@ def layer(url: str) -> dict[str, Any]:
 async def redis_is_away(settings: Any) -> AsyncIterator[None]:
     settings.CHANNEL_LAYERS = layer(f"redis://127.0.0.1:{free_port()}/0")
     yield
-    await handover.aclose()
+    await handover().aclose()
     await get_channel_layer().flush()
 
 
@@ -44,8 +44,8 @@ async def test_without_redis_talk_goes_on_and_asking_takes_no_longer_than_it_may
     redis_is_away: None, talking: Talk
 ) -> None:
     async with talking() as (page, upstream):
-        assert handover.available()
-        asked = [handover.ask("nobody", uuid4(), 1, EndReason.MOVED) for _ in range(3)]
+        assert handover().available()
+        asked = [handover().ask("nobody", uuid4(), 1, EndReason.MOVED) for _ in range(3)]
         asking = asyncio.gather(*asked)
         await pass_time(module.ANSWER_S + 0.1)
         assert asking.done()

@@ -13,9 +13,9 @@ from django.contrib.sessions.backends.db import SessionStore
 from tests.parts.clock import pass_time
 from tests.parts.page import Page, Talk, answer, rows, seen
 from tests.parts.scripted import Service
-from voiceapp.outbound.entra import use_credential
+from voiceapp.outbound.entra import credential
 from voiceapp.records.models import Assistant, Session
-from voiceapp.relay.process.sessions import WATCH_S, registry
+from voiceapp.relay.process.sessions import WATCH_S, sessions
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -264,8 +264,7 @@ async def test_each_connection_has_a_fresh_token(talking: Talk) -> None:
                 asyncio.get_running_loop()
             return SimpleNamespace(token=next(tokens))
 
-    use_credential(Source())
-    try:
+    with credential.use(Source()):
         async with talking(azure_api_key="") as (page, upstream):
             await upstream.drop()
             await pass_time(0.5)
@@ -273,8 +272,6 @@ async def test_each_connection_has_a_fresh_token(talking: Talk) -> None:
             sent = [request.headers["Authorization"] for request in upstream.requests]
             assert sent == ["Bearer token 1", "Bearer token 2"]
             assert "api-key" not in upstream.requests[0].headers
-    finally:
-        use_credential(None)
 
 
 async def test_a_service_that_stays_away_ends_the_session_in_words(talking: Talk, monkeypatch: Any) -> None:
@@ -292,11 +289,11 @@ async def test_a_drain_keeps_what_was_said_and_tells_the_page(talking: Talk) -> 
     async with talking() as (page, upstream):
         await upstream.user_turn("keep this")
         await page.until("conversation.item.input_audio_transcription.completed")
-        await registry.drain()
+        await sessions().drain()
         assert (await page.until("session.ended"))["reason"] == "server_stopped"
         assert (await page.until("close"))["code"] == 4015
         assert [row["generated_text"] for row in await rows(page)] == ["keep this"]
-        assert len(registry) == 0
+        assert len(sessions()) == 0
 
 
 async def test_signing_out_ends_the_call(talking: Talk, signed_in: dict[str, Any]) -> None:

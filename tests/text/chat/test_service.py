@@ -16,7 +16,7 @@ from django.conf import settings
 from tests.parts.chat_server import STOP, USAGE, ChatServer, chat_provider, chat_server, chunk, sse, text
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import TextEngineError
-from voiceapp.outbound import entra
+from voiceapp.outbound.entra import credential
 from voiceapp.text.chat.provider import ChatProvider
 from voiceapp.text.chat.service import RemoteCompletions, azure_client
 from voiceapp.text.provider import (
@@ -230,16 +230,13 @@ async def test_without_a_key_every_request_brings_a_fresh_token(version: str) ->
             threads.add(threading.current_thread())
             return SimpleNamespace(token=f"token-{next(numbers)}")
 
-    entra.use_credential(Source())
-    try:
+    with credential.use(Source()):
         async with chat_server(script=sse(text("Hello."), STOP, "[DONE]")) as chat:
             config = azure(chat, azure_api_key="", azure_chat_api_version=version)
             made = RemoteCompletions(azure_client(config), "my-chat", "azure")
             for _ in range(2):
                 assert [c async for c in made.stream({"messages": [{"role": "user", "content": "Hello"}]})]
             await made.aclose()
-    finally:
-        entra.use_credential(None)
     assert chat.keys == ["bearer token-1", "bearer token-2"]
     assert "api-key" not in chat.heads[0]
     # Getting one may take seconds, which others' audio must not wait for.
@@ -251,13 +248,10 @@ async def test_no_token_is_a_refusal_in_words() -> None:
         def get_token(self, *scopes: str) -> Any:
             raise OSError("no network")
 
-    entra.use_credential(Source())
-    try:
+    with credential.use(Source()):
         async with chat_server(script=[]) as chat:
             with pytest.raises(TextEngineError, match="Entra ID gave no token") as refused:
                 await azure_words(azure(chat, azure_api_key=""))
-    finally:
-        entra.use_credential(None)
     assert refused.value.code == "text_engine_refused"
 
 

@@ -13,9 +13,8 @@ import pytest
 from tests.parts.hosts import COMPLETED, REQUEST, delta
 from voiceapp.errors import TextEngineError
 from voiceapp.text.model_host import link
-from voiceapp.text.model_host import provider as model_host
 from voiceapp.text.model_host.link import HostLink
-from voiceapp.text.model_host.provider import ModelHostProvider
+from voiceapp.text.model_host.provider import ModelHostProvider, model_hosts
 from voiceapp.text.provider import (
     CallArguments,
     Called,
@@ -74,9 +73,9 @@ async def wire() -> AsyncIterator[Wire]:
     await made.give(id=1, method="initialize", params={"clientInfo": {"name": "x"}})
     await made.give(method="initialized")
     await made.asked()
-    model_host.connect(1, made.link)
+    model_hosts().connect(1, made.link)
     yield made
-    model_host.disconnect(1, made.link)
+    model_hosts().disconnect(1, made.link)
 
 
 async def replied(provider: ModelHostProvider, request: ReplyRequest = REQUEST) -> list[Delta]:

@@ -16,7 +16,7 @@ from django.conf import settings
 
 from tests.parts.engine_server import PREVIEW, EngineServer, RealtimeClient, connect, engine_server
 from tests.parts.mcp_server import ToolServer, tool_server
-from voiceapp.outbound.guard import Guard, OutboundRefused, is_public
+from voiceapp.outbound.guard import AddressRefused, Guard, is_public
 from voiceapp.tools.mcp import client as mcp_client
 from voiceapp.tools.mcp.client import NOT_INSTALLED
 
@@ -279,7 +279,7 @@ async def test_every_address_of_a_name_is_checked(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve, raising=False)
     guard = Guard(private_allowed=False)
-    with pytest.raises(OutboundRefused, match="public internet"):
+    with pytest.raises(AddressRefused, match="public internet"):
         await guard.handle_async_request(httpx2.Request("POST", "https://tools.example/mcp"))
     await guard.aclose()
 

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Final
 
-from voiceapp.conversation.actions import Action, Save, to_browser
+from voiceapp.conversation.actions import Action, Save, SendBrowser
 from voiceapp.conversation.records import ResponseRecord
+from voiceapp.protocol import events
+from voiceapp.protocol.page import Level
 from voiceapp.types import JsonObject
 
 MAX_WAITING = 16
@@ -145,20 +148,22 @@ def lost_response(response_id: str, event_id: str, latency_ms: int | None) -> li
     details = {"type": "failed", "error": {"type": "server_error", "code": "upstream_lost"}}
     fields = {"id": response_id, "object": "realtime.response", "status": "failed", "output": []}
     response = {**fields, "status_details": details}
-    done = {"type": "response.done", "event_id": event_id, "response": response}
-    return [to_browser(done), Save(response_record(response, latency_ms))]
+    done = events.ResponseDone(event_id=event_id, response=response)
+    return [SendBrowser(done), Save(response_record(response, latency_ms))]
 
 
-_INCOMPLETE = {
+_Sentence = tuple[str, str, Level]
+
+_INCOMPLETE: Final[dict[str, _Sentence]] = {
     "max_output_tokens": ("response_cut_short", "The answer reached its longest length.", "info"),
     "content_filter": ("response_filtered", "The service's content filter stopped the answer.", "warning"),
 }
 
 
-_INTERRUPTED = ("response_interrupted", "You spoke, so the answer was stopped.", "info")
+_INTERRUPTED: Final[_Sentence] = ("response_interrupted", "You spoke, so the answer was stopped.", "info")
 
 
-_STOPPED = ("response_stopped", "The answer was stopped.", "info")
+_STOPPED: Final[_Sentence] = ("response_stopped", "The answer was stopped.", "info")
 
 
 _BUSY = "The service is asked too much at the moment. Wait a little, then go on."
@@ -176,7 +181,7 @@ _EXPLAINED = ("text_engine_", "model_host_", "chat_not_configured", "too_many_mo
 """Beginnings of our own engine's codes, whose messages are sentences for people that say what to check."""
 
 
-def response_notice(response: JsonObject) -> tuple[str, str, str] | None:
+def response_notice(response: JsonObject) -> tuple[str, str, Level] | None:
     """Return (code, message, level) where a response did not end well."""
     details = response.get("status_details") or {}
     if response.get("status") == "incomplete":

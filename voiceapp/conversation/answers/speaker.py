@@ -17,12 +17,18 @@ from voiceapp.conversation.actions import (
     SendAudio,
     SendBrowser,
     SendUpstream,
-    to_browser,
 )
 from voiceapp.conversation.answers.playback import Playback, Track, heard_words
 from voiceapp.conversation.items import Items
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.protocol import events
+from voiceapp.protocol.page import AudioCut, AudioItem, CaptionHeard
+
+_BufferEvent = (
+    type[events.OutputAudioBufferStarted]
+    | type[events.OutputAudioBufferStopped]
+    | type[events.OutputAudioBufferCleared]
+)
 
 
 @dataclass(slots=True)
@@ -45,15 +51,14 @@ class Speaker:
         if track.announced:
             return [samples]
         track.announced = True
-        announcement = {
-            "type": "audio.item",
-            "index": track.index,
-            "item_id": track.item_id,
-            "content_index": track.content_index,
-            "response_id": track.response_id,
-            "format": audio_format.value,
-        }
-        return [to_browser(announcement), samples]
+        announcement = AudioItem(
+            index=track.index,
+            item_id=track.item_id,
+            content_index=track.content_index,
+            response_id=track.response_id,
+            format=audio_format,
+        )
+        return [SendBrowser(announcement), samples]
 
     def complete(self, item_id: str) -> list[Action]:
         """All audio of an item has come."""
@@ -86,7 +91,7 @@ class Speaker:
     def cut(self, now: float) -> list[Action]:
         """Stop what is playing and what is queued."""
         return [
-            to_browser({"type": "audio.cut", "item_id": track.item_id, "response_id": track.response_id})
+            SendBrowser(AudioCut(item_id=track.item_id, response_id=track.response_id))
             for track in self.playback.begin_cut(now)
         ]
 
@@ -99,11 +104,11 @@ class Speaker:
             return []
         actions: list[Action] = []
         if first:
-            actions.append(self._buffer_event("output_audio_buffer.started", track))
+            actions.append(self._buffer_event(events.OutputAudioBufferStarted, track))
         if final and track.settle_at_ms is not None:
             actions += self._settle(track, now)
         elif track.drained:
-            actions.append(self._buffer_event("output_audio_buffer.stopped", track))
+            actions.append(self._buffer_event(events.OutputAudioBufferStopped, track))
         return actions
 
     def tick(self, now: float) -> list[Action]:
@@ -135,14 +140,9 @@ class Speaker:
         if item is not None:
             item.cut_ms = cut_ms
             item.heard_text = heard_words(item.generated_text, cut_ms, track.received_ms)
-            heard = {
-                "type": "caption.heard",
-                "item_id": item.item_id,
-                "heard_text": item.heard_text,
-                "cut_ms": cut_ms,
-            }
-            actions += [to_browser(heard), Save(item.record())]
-        return [*actions, self._buffer_event("output_audio_buffer.cleared", track)]
+            heard = CaptionHeard(item_id=item.item_id, heard_text=item.heard_text, cut_ms=cut_ms)
+            actions += [SendBrowser(heard), Save(item.record())]
+        return [*actions, self._buffer_event(events.OutputAudioBufferCleared, track)]
 
-    def _buffer_event(self, kind: str, track: Track) -> SendBrowser:
-        return to_browser({"type": kind, "event_id": self.own.next_id(), "response_id": track.response_id})
+    def _buffer_event(self, event: _BufferEvent, track: Track) -> SendBrowser:
+        return SendBrowser(event(event_id=self.own.next_id(), response_id=track.response_id))

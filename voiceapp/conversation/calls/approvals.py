@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from enum import Enum
 
-from voiceapp.conversation.actions import SendBrowser, to_browser
+from voiceapp.conversation.actions import SendBrowser
+from voiceapp.protocol.page import ApprovalRequested, ApprovalSettled, Outcome
 
 MAX_PENDING = 32
 """Questions that may be open at once; nobody reads more, and a model can ask without end."""
@@ -16,15 +16,6 @@ MAX_SHOWN_CHARS = 16_000
 
 MAX_SETTLED = 256
 """Answered questions that are remembered, so that a second answer is told from one to nothing."""
-
-
-class Outcome(Enum):
-    """How a question ended."""
-
-    ALLOWED = "allowed"
-    DENIED = "denied"
-    TIMED_OUT = "timed_out"
-    WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +55,22 @@ class Approvals:
     def ask(self, approval: Approval) -> SendBrowser:
         """Put a question to the user."""
         self.pending[approval.request_id] = approval
-        return to_browser(
-            {
-                "type": "approval.requested",
-                "approval_request_id": approval.request_id,
-                "server_label": approval.server_label,
-                "name": approval.name,
-                "arguments": approval.arguments,
-                "call_id": approval.call_id,
-                "timeout_ms": int(self.timeout_ms),
-            }
+        return SendBrowser(
+            ApprovalRequested(
+                approval_request_id=approval.request_id,
+                server_label=approval.server_label,
+                name=approval.name,
+                arguments=approval.arguments,
+                call_id=approval.call_id,
+                timeout_ms=int(self.timeout_ms),
+            )
         )
 
     def settle(self, request_id: str, outcome: Outcome) -> SendBrowser:
         """End a pending question; the page takes it away."""
         del self.pending[request_id]
         self.settled.append(request_id)
-        return to_browser(
-            {"type": "approval.settled", "approval_request_id": request_id, "outcome": outcome.value}
-        )
+        return SendBrowser(ApprovalSettled(approval_request_id=request_id, outcome=outcome))
 
     def refusal(self, request_id: str) -> tuple[str, str] | None:
         """Return (code, message) where an answer answers nothing."""

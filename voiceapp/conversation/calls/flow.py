@@ -12,13 +12,14 @@ import msgspec
 
 from voiceapp.assistants.mcp_servers import McpServer, scrub
 from voiceapp.conversation.actions import Action, CallTool, Save, SendBrowser, notice
-from voiceapp.conversation.calls.approvals import Approval, Approvals, Outcome
+from voiceapp.conversation.calls.approvals import Approval, Approvals
 from voiceapp.conversation.calls.functions import FunctionCalls, PendingCall
 from voiceapp.conversation.calls.mcp import McpCalls, McpEvent
 from voiceapp.conversation.calls.shown import CallEvents
 from voiceapp.conversation.lifecycle import Lifecycle
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.protocol import events
+from voiceapp.protocol.page import Outcome
 from voiceapp.types import JsonObject
 
 _REASONS = {

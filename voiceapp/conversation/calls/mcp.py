@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voiceapp.assistants.mcp_servers import McpServer
-from voiceapp.conversation.actions import Action, Save, SendBrowser, notice
+from voiceapp.conversation.actions import Action, Save, SendBrowser
 from voiceapp.conversation.calls.shown import CallEvents
 from voiceapp.conversation.records import ToolCallRecord
 from voiceapp.protocol import events
+from voiceapp.protocol.page import Notice
 from voiceapp.types import JsonObject
 
 MAX_REASON_CHARS = 300
@@ -224,7 +225,9 @@ def no_tools(label: str, reason: str) -> SendBrowser:
     """Return the notice that the tools of a server cannot be used."""
     subject = f"The tools of “{label}”" if label else "An MCP server’s tools"
     said = f"{subject} cannot be used. {reason}".rstrip()
-    return notice("mcp_tools_unavailable", said, "warning", server_label=label, reason=reason)
+    return SendBrowser(
+        Notice(code="mcp_tools_unavailable", message=said, level="warning", server_label=label, reason=reason)
+    )
 
 
 def _reason(error: Any) -> str:

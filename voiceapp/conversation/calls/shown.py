@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from voiceapp.conversation.actions import SendBrowser, to_browser
+from voiceapp.conversation.actions import SendBrowser
 from voiceapp.errors import LocalProtocolError
-from voiceapp.protocol import tool_calls
 from voiceapp.protocol.tool_calls import (
     AnyToolCallEvent,
     CallState,
@@ -94,4 +93,4 @@ class CallEvents:
 
     def _send(self, event: AnyToolCallEvent) -> list[SendBrowser]:
         self._orders[event.call_id].take(event)
-        return [to_browser(tool_calls.write(event))]
+        return [SendBrowser(event)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -246,11 +246,9 @@ class Hearing:
         if self._detector is None or item_id is None or not self._session.transcribes:
             await utterance.settle(end_ms)
             return
-        try:
-            text = await utterance.partial(end_ms)
-        except Exception:
-            # The final recognition will tell whether the words are lost.
-            logger.exception("Recognition of a partial failed")
+        # The final recognition will tell whether the words are lost.
+        text = await _unless_it_fails(utterance.partial(end_ms), "Recognition of a partial failed")
+        if text is None:
             return
         if self._open is utterance:
             piece = utterance.captions.feed(text, eager=end_ms - self._speech_ms >= _EAGER_MS)
@@ -267,11 +265,10 @@ class Hearing:
         self._speculation = _Speculation(utterance, task)
 
     async def _guess(self, utterance: Utterance, end_ms: int) -> str | None:
-        try:
-            text = await utterance.words(end_ms, Priority.SPECULATIVE)
-        except Exception:
-            # The end of the turn tries once more and tells the client if that fails, too.
-            logger.exception("Recognition ahead of the end of a turn failed")
+        # The end of the turn tries once more and tells the client if that fails, too.
+        words = utterance.words(end_ms, Priority.SPECULATIVE)
+        text = await _unless_it_fails(words, "Recognition ahead of the end of a turn failed")
+        if text is None:
             return None
         if self._speculation is not None and self._speculation.utterance is utterance:
             self._prepare(text)
@@ -315,11 +312,10 @@ class Hearing:
     async def _finish(
         self, order: Transcribe, utterance: Utterance, speculation: _Speculation | None
     ) -> None:
-        try:
-            text = await speculation.task if speculation is not None else None
-            if text is None:
-                text = await utterance.words(order.end_ms, Priority.FINAL)
-        except Exception:
+        text = await speculation.task if speculation is not None else None
+        if text is None:
+            text = await _unless_it_fails(utterance.words(order.end_ms, Priority.FINAL))
+        if text is None:
             self._failed(order.item_id)
             return
         if rest := utterance.captions.finish(text):
@@ -328,9 +324,8 @@ class Hearing:
 
     async def _transcribe_given(self, order: TranscribeAudio) -> None:
         """Recognise audio that came inside an item, through an ear of its own."""
-        try:
-            text = await self._words_of(order)
-        except Exception:
+        text = await _unless_it_fails(self._words_of(order))
+        if text is None:
             self._failed(order.item_id)
         else:
             self._perform(self._session.transcript_final(order.item_id, text))
@@ -343,6 +338,15 @@ class Hearing:
         return await Utterance(self._models, ear, 0).words(ear.end_ms, Priority.FINAL)
 
     def _failed(self, item_id: str) -> None:
-        logger.exception("Recognition failed")
         message = f"Input transcription failed for item '{item_id}'."
         self._perform(self._session.transcript_failed(item_id, "transcription_failed", message))
+
+
+async def _unless_it_fails(words: Awaitable[str], failure: str = "Recognition failed") -> str | None:
+    """Return what was recognised; ``None``, and a line in the log, where that fails."""
+    try:
+        return await words
+    except Exception:
+        # The boundary of the models: a turn without words must not end the session.
+        logger.exception(failure)
+        return None

@@ -1,16 +1,14 @@
-"""The models of this process: loaded once, in the background, and warmed up.
-
-``start`` returns at once; ``state`` says how far it is; ``ready`` waits.
-"""
+"""The models of this process: loaded once, in the background, and warmed up."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -20,7 +18,7 @@ from voiceapp.engine.inference.recogniser import RATE_HZ, Recogniser
 from voiceapp.engine.inference.vad import WINDOW_SAMPLES, Detector, DetectorModel
 from voiceapp.engine.inference.voice import HibariVoice, Voice
 from voiceapp.engine.inference.weights import ModelError
-from voiceapp.text import providers
+from voiceapp.types import Part
 
 logger = logging.getLogger(__name__)
 
@@ -46,79 +44,79 @@ class ModelState:
         return f"{self.status}: {self.message}" if self.message else self.status
 
 
-_lock = threading.Lock()
-_loading: Future[Models] | None = None
+class ModelLoader:
+    """The models of one process: loaded once, in a thread. ``load`` makes them, and may take seconds."""
 
+    def __init__(self, load: Callable[[], Models] | None = None) -> None:
+        self._load = load or load_models
+        self._guard = threading.Lock()
+        self._loading: Future[Models] | None = None
 
-def start() -> None:
-    """Begin to load, unless that has begun before. Returns at once."""
-    global _loading
-    with _lock:
-        if _loading is not None:
+    def start(self) -> Future[Models]:
+        """Begin to load, unless that has begun before. Returns at once what will be the models."""
+        with self._guard:
+            if self._loading is not None:
+                return self._loading
+            future: Future[Models] = Future()
+            # Running means that nobody who stops waiting for it can cancel it for the others.
+            future.set_running_or_notify_cancel()
+            self._loading = future
+        thread = threading.Thread(
+            target=_load_into, args=(future, self._load), name="voice-models", daemon=True
+        )
+        thread.start()
+        return future
+
+    def state(self) -> ModelState:
+        """Return how far loading is."""
+        future = self._loading
+        if future is None:
+            return ModelState("idle")
+        if not future.done():
+            return ModelState("loading")
+        error = future.exception()
+        return ModelState("failed", str(error)) if error else ModelState("ready")
+
+    async def ready(self) -> Models:
+        """Wait until the models are loaded, starting that if need be.
+
+        Raises ``ModelError`` where they cannot be.
+        """
+        return await asyncio.shield(asyncio.wrap_future(self.start()))
+
+    def wait(self) -> Models:
+        """Block until the models are loaded; for threads and commands, never for the event loop."""
+        return self.start().result()
+
+    async def aclose(self) -> None:
+        """End the inference threads and forget the models."""
+        with self._guard:
+            future, self._loading = self._loading, None
+        if future is None:
             return
-        future: Future[Models] = Future()
-        # Running means that nobody who stops waiting for it can cancel it for the others.
-        future.set_running_or_notify_cancel()
-        _loading = future
-    threading.Thread(target=_load, args=(future,), name="voice-models", daemon=True).start()
+        try:
+            models = await asyncio.wrap_future(future)
+        except ModelError:
+            return
+        await asyncio.to_thread(models.pool.close)
 
 
-def state() -> ModelState:
-    """Return how far loading is."""
-    future = _loading
-    if future is None:
-        return ModelState("idle")
-    if not future.done():
-        return ModelState("loading")
-    error = future.exception()
-    return ModelState("failed", str(error)) if error else ModelState("ready")
+models: Final = Part[ModelLoader]("loader of the engine's models")
 
 
-async def ready() -> Models:
-    """Wait until the models are loaded, starting that if need be; raise ``ModelError`` if they cannot be."""
-    start()
-    future = _loading
-    assert future is not None
-    return await asyncio.shield(asyncio.wrap_future(future))
-
-
-def wait() -> Models:
-    """Block until the models are loaded; for threads and commands, never for the event loop."""
-    start()
-    future = _loading
-    assert future is not None
-    return future.result()
-
-
-async def aclose() -> None:
-    """End the inference threads and forget models and provider; ``start`` may be called again."""
-    global _loading
-    await providers.aclose()
-    with _lock:
-        future, _loading = _loading, None
-    if future is None:
-        return
+def _load_into(future: Future[Models], load: Callable[[], Models]) -> None:
     try:
-        models = await asyncio.wrap_future(future)
-    except ModelError:
-        return
-    await asyncio.to_thread(models.pool.close)
-
-
-def _load(future: Future[Models]) -> None:
-    try:
-        models = load()
+        future.set_result(load())
     except ModelError as error:
         logger.error("The voice models cannot be used: %s", error)
         future.set_exception(error)
-    except Exception as error:
+    except BaseException as error:
+        # Nobody else would hear of it: whoever waits for the models raises it.
         logger.exception("The voice models cannot be loaded")
         future.set_exception(ModelError(f"The voice models cannot be loaded ({type(error).__name__})."))
-    else:
-        future.set_result(models)
 
 
-def load() -> Models:
+def load_models() -> Models:
     """Load and warm up all models here and now; takes one to three seconds."""
     detector, recogniser, voice = DetectorModel(), Recogniser(), HibariVoice()
     Detector(detector).feed(np.zeros(WINDOW_SAMPLES, np.float32))

@@ -7,11 +7,11 @@ import json
 import time
 from typing import Final
 
-from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
+from voiceapp.config import voice_config
 from voiceapp.engine.server.client_secrets import MAX_S, MIN_S, USUAL_S, ClientSecrets, described
 from voiceapp.engine.server.connection import new_id
 from voiceapp.engine.server.credentials import ADVICE, holds_key, offered
@@ -76,7 +76,7 @@ async def _make(session: JsonObject, seconds: int) -> tuple[str, int, JsonObject
     shown = described(session, new_id("sess"))
     now_s = time.time()
     expires_at = int(now_s) + seconds
-    kept = ClientSecrets(settings.VOICE.data_dir)
+    kept = ClientSecrets(voice_config().data_dir)
     return await asyncio.to_thread(kept.create, session, expires_at, now_s), expires_at, shown
 
 

@@ -8,13 +8,15 @@ import secrets
 import string
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, NoReturn
 
+from channels.exceptions import StopConsumer
+
 from voiceapp.engine.hearing.listener import Hearing
-from voiceapp.engine.inference import loading
+from voiceapp.engine.inference.loading import models
 from voiceapp.engine.inference.weights import ModelError
-from voiceapp.engine.server.faults import Dropped, FaultScript, deliver
+from voiceapp.engine.server.faults import FaultScript, deliver
 from voiceapp.engine.session.actions import (
     Action,
     AwaitIdle,
@@ -37,11 +39,12 @@ from voiceapp.protocol.events import Event, ResponseDone
 from voiceapp.text.provider import TextProvider
 from voiceapp.tools.mcp.client import McpClient
 from voiceapp.tools.mcp.messages import CallMcpTool, ListMcpTools
+from voiceapp.types import JsonObject
+from voiceapp.types import Send as SendMessage
 
 logger = logging.getLogger(__name__)
 
-Receive = Callable[[], Awaitable[Any]]
-SendMessage = Callable[[Any], Awaitable[None]]
+StartTask = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
 
 SESSION_MINUTES: Final = 60
 # An append of the largest size in base64, and its envelope.
@@ -52,7 +55,6 @@ _MAX_UNSENT_BYTES: Final = 32 * 1024 * 1024
 WRITE_S: Final = 30.0
 """How long a client may leave unread what it was sent; one that never reads is never reported as gone."""
 _SLOW_CLIENT: Final = 4014
-_INTERNAL_ERROR: Final = 1011
 _ALPHABET: Final = string.ascii_letters + string.digits
 
 
@@ -62,17 +64,17 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{''.join(secrets.choice(_ALPHABET) for _ in range(length))}"
 
 
-class _Ended(Exception):
-    """The connection is over."""
-
-
 class Connection:
-    """One accepted socket, from ``session.created`` to its end."""
+    """One accepted socket, from ``session.created`` to its end.
+
+    ``send`` sends an ASGI message; ``start`` runs work in a task that ends with the socket, and that ends the
+    socket by raising ``StopConsumer``.
+    """
 
     def __init__(
         self,
-        receive: Receive,
         send: SendMessage,
+        start: StartTask,
         *,
         dialect: Dialect,
         provider: TextProvider,
@@ -83,8 +85,8 @@ class Connection:
         faults: FaultScript | None = None,
         mcp: McpClient | None = None,
     ) -> None:
-        self._receive = receive
         self._send = send
+        self._start = start
         self._dialect = dialect
         self._provider = provider
         self._may_close_1001 = may_close_1001
@@ -114,39 +116,23 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._prepared: tuple[ReplyWork, asyncio.Task[None]] | None = None
 
-    async def run(self) -> None:
-        """Serve the client until either side ends it."""
-        try:
-            async with asyncio.TaskGroup() as self._tasks:
-                self._tasks.create_task(self._send_all())
-                self._tasks.create_task(self._hear())
-                self._tasks.create_task(self._expire())
-                self._perform(self._session.open(name_conversation=self._dialect is Dialect.CONTRACT))
-                await self._receive_all()
-        except* (_Ended, Dropped):
-            pass
-        except* Exception:
-            logger.exception("An engine session failed")
-            await self._close_quietly()
-        finally:
-            self._end_idle()
+    def open(self) -> None:
+        """Begin the session: say ``session.created`` and listen."""
+        self._start(self._send_all())
+        self._start(self._hear())
+        self._start(self._expire())
+        self._perform(self._session.open(name_conversation=self._dialect is Dialect.CONTRACT))
 
-    async def _close_quietly(self) -> None:
-        try:
-            await self._send({"type": "websocket.close", "code": _INTERNAL_ERROR})
-        except Exception:
-            logger.debug("The client was gone before its session could be closed")
+    def close(self) -> None:
+        """The socket is gone."""
+        self._end_idle()
 
     # -- in ---------------------------------------------------------------------------------------------
 
-    async def _receive_all(self) -> None:
-        while True:
-            message = await self._receive()
-            if message["type"] == "websocket.disconnect":
-                raise _Ended
-            if message["type"] == "websocket.receive":
-                self._take(message)
-                await self._hearing.room()
+    async def receive(self, message: JsonObject) -> None:
+        """Take one message of the client's, and wait until there is room for the next."""
+        self._take(message)
+        await self._hearing.room()
 
     def _take(self, message: dict[str, Any]) -> None:
         """Take one message of the client's; whatever is wrong with it, the session goes on."""
@@ -170,7 +156,7 @@ class Connection:
 
     # -- out --------------------------------------------------------------------------------------------
 
-    def _perform(self, actions: list[Action]) -> None:
+    def _perform(self, actions: list[Action]) -> None:  # noqa: C901 - a table
         for action in actions:
             match action:
                 case SendEvent(event=event):
@@ -183,7 +169,7 @@ class Connection:
                     if task := self._replies.pop(response_id, None):
                         task.cancel()
                 case ListMcpTools() | CallMcpTool():
-                    self._tasks.create_task(self._ask_mcp(action))
+                    self._start(self._ask_mcp(action))
                 case AwaitIdle(idle_ms=idle_ms):
                     self._await_idle(idle_ms)
                 case EndIdle():
@@ -233,7 +219,7 @@ class Connection:
     async def _close(self, close: Close) -> NoReturn:
         code = close.code if close.code != 1001 or self._may_close_1001 else 1000
         await self._transmit({"type": "websocket.close", "code": code, "reason": close.reason})
-        raise _Ended
+        raise StopConsumer
 
     async def _transmit(self, message: dict[str, Any]) -> None:
         try:
@@ -241,10 +227,10 @@ class Connection:
                 await self._send(message)
         except TimeoutError:
             logger.info("An engine's client does not read; it is let go")
-            raise _Ended from None
+            raise StopConsumer from None
         except OSError:
             # How ASGI servers say that the client went before it is reported as gone.
-            raise _Ended from None
+            raise StopConsumer from None
 
     async def _expire(self) -> None:
         await asyncio.sleep(self._life_s)
@@ -254,7 +240,7 @@ class Connection:
 
     async def _hear(self) -> None:
         try:
-            ready = await loading.ready()
+            ready = await models().ready()
         except ModelError as error:
             await self._hearing.fail(error.code, error.message)
         else:
@@ -284,7 +270,7 @@ class Connection:
             self._prepared = None
         if transcript is not None and self._session.may_reply:
             work = ReplyWork(self._provider, *self._session.preview(transcript))
-            self._prepared = (work, self._tasks.create_task(work.run()))
+            self._prepared = (work, self._start(work.run()))
 
     def _start_reply(self, start: StartReply) -> None:
         prepared, self._prepared = self._prepared, None
@@ -297,8 +283,8 @@ class Connection:
             if prepared is not None:
                 prepared[1].cancel()
             work = ReplyWork(self._provider, start.request, start.speaking)
-            making = self._tasks.create_task(work.run())
-        task = self._tasks.create_task(self._deliver(start.response_id, work, making))
+            making = self._start(work.run())
+        task = self._start(self._deliver(start.response_id, work, making))
         self._replies[start.response_id] = task
 
     async def _deliver(self, response_id: str, work: ReplyWork, making: asyncio.Task[None]) -> None:

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from django.conf import settings
-
+from voiceapp.config import voice_config
 from voiceapp.engine.server.client_secrets import PREFIX, ClientSecrets
+from voiceapp.errors import Refusal
 from voiceapp.serving.scope import bearer_token
 
 # Browsers cannot set headers; the SDKs for them put the key among the subprotocols.
@@ -20,12 +20,10 @@ ADVICE: Final = (
 )
 
 
-class AccessDenied(Exception):
-    """Nobody may come in with this; ``code`` is the service's."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(ADVICE)
-        self.code = code
+def refusal(given: Iterable[str]) -> Refusal:
+    """Return what is answered to whoever gave this; the codes are the service's."""
+    code = "invalid_api_key" if any(given) else "missing_api_key"
+    return Refusal(code, ADVICE, status=401, close_code=4001)
 
 
 def offered(
@@ -39,19 +37,19 @@ def offered(
 
 def holds_key(given: Iterable[str]) -> bool:
     """Whether the engine's key is among what was given."""
-    key = settings.VOICE.engine_api_key.encode()
+    key = voice_config().engine_api_key.encode()
     matches = [hmac.compare_digest(one.encode(), key) for one in given]
     return bool(key) and any(matches)
 
 
 async def admit(given: list[str]) -> dict[str, Any] | None:
-    """Return the session that a secret brings, ``None`` for the key; raise ``AccessDenied`` for neither."""
+    """Return the session that a secret brings, ``None`` for the key; raise ``Refusal`` for neither."""
     if holds_key(given):
         return None
-    kept = ClientSecrets(settings.VOICE.data_dir)
+    kept = ClientSecrets(voice_config().data_dir)
     for value in given:
         if value.startswith(PREFIX):
             session = await asyncio.to_thread(kept.find, value, time.time())
             if session is not None:
                 return session
-    raise AccessDenied("invalid_api_key" if given else "missing_api_key")
+    raise refusal(given)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
+from channels.exceptions import StopConsumer
+
 from voiceapp.engine.session.actions import Failed, ReplyFact, Spoken
 from voiceapp.engine.speaking.reply import ReplyWork
 from voiceapp.protocol.events import RateLimitsUpdated
@@ -36,7 +38,7 @@ class ReplyFault(Enum):
     DROP = "drop"
 
 
-class Dropped(Exception):
+class Dropped(StopConsumer):  # type: ignore[misc]  # Channels has no types.
     """The connection is to be cut, without a word."""
 
 

@@ -282,7 +282,7 @@ class Responder:
 
     # -- what the provider and the voice bring ----------------------------------------------------------
 
-    def take(self, response_id: str, fact: ReplyFact) -> None:
+    def take(self, response_id: str, fact: ReplyFact) -> None:  # noqa: C901 - a table
         """Take one fact; what comes for a response that has ended is dropped."""
         reply = self._replies.get(response_id)
         if reply is None:

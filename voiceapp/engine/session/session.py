@@ -124,7 +124,7 @@ class EngineSession:
         self._error(error.code, error.message, error.param, client_event_id)
         return self._take()
 
-    def _receive(self, event: ev.Event | ev.UnknownEvent) -> None:
+    def _receive(self, event: ev.Event | ev.UnknownEvent) -> None:  # noqa: C901 - a table
         kind = event.type if isinstance(event, ev.UnknownEvent) else event.type_name()
         allowed = CLIENT_TYPES if self._config.converses else TRANSCRIPTION_TYPES
         if kind not in allowed and kind != "transcription_session.update":

@@ -13,7 +13,7 @@ from typing import Final
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.resample import Transcoder
-from voiceapp.engine.inference import loading
+from voiceapp.engine.inference.loading import models
 from voiceapp.engine.inference.pool import Priority
 from voiceapp.engine.inference.voice import Speech
 from voiceapp.engine.session.actions import Failed, Opened, ReplyFact, Speaking, Spoken
@@ -61,6 +61,7 @@ class ReplyWork:
             assert isinstance(error, VoiceAppError)
             self._end = Failed(error.code, error.message)
         except* Exception:
+            # The boundary of a reply's tasks: what goes wrong is told as the response's end.
             logger.exception("A reply failed")
             self._end = Failed("server_error", "The reply could not be made.")
         await self._facts.put(None)
@@ -91,7 +92,7 @@ class ReplyWork:
     async def _speak(self, speaking: Speaking) -> None:
         priority = Priority.FINAL
         while (sentence := await self._sentences.get()) is not None:
-            ready = await loading.ready()
+            ready = await models().ready()
             speech = await ready.pool.run(priority, ready.voice.speak, sentence, speaking.speed)
             await self._speeches.put(speech)
             priority = Priority.SENTENCE

@@ -26,6 +26,7 @@ from voiceapp.datafolder.processes import alone
 from voiceapp.errors import AudioFormatError
 from voiceapp.records.recording.journal import HEADER_BYTES, JournalReader
 from voiceapp.records.threads import yield_to_audio
+from voiceapp.types import Part
 
 logger = logging.getLogger(__name__)
 
@@ -250,4 +251,4 @@ class Archiver:
                 self._due.task_done()
 
 
-archiver: Final = Archiver()
+archiver: Final = Part[Archiver]("archiver of recordings")

@@ -25,6 +25,7 @@ from voiceapp.records.recording.archive import (
 )
 from voiceapp.records.recording.journal import Journal
 from voiceapp.records.threads import yield_to_audio
+from voiceapp.types import Part
 
 __all__ = ["Recorder", "recordings_folder", "repair"]
 
@@ -45,7 +46,7 @@ MAX_WAITING_BYTES: Final = 64 << 20
 are dropped, and become silence."""
 
 
-class _Disk:
+class Disk:
     """The process's recording thread."""
 
     def __init__(self) -> None:
@@ -82,7 +83,7 @@ class _Disk:
                 logger.exception("a part of a recording is lost")
 
 
-_disk: Final = _Disk()
+disk: Final = Part[Disk]("thread of recordings")
 
 
 class _Track:
@@ -126,7 +127,7 @@ class _Track:
             return
         position, data = self._held_at, bytes(self._held)
         self._held.clear()
-        accepted = _disk.submit(
+        accepted = disk().submit(
             lambda: self._on_disk(lambda journal: journal.write(position, data)), len(data)
         )
         if not accepted and not self._dropping:
@@ -138,12 +139,12 @@ class _Track:
             return
         self.flush()
         self.end = samples
-        _disk.submit(lambda: self._on_disk(lambda journal: journal.truncate(samples)))
+        disk().submit(lambda: self._on_disk(lambda journal: journal.truncate(samples)))
 
     def remove(self, start: int, length: int) -> None:
         self.flush()
         self.end -= length
-        _disk.submit(lambda: self._on_disk(lambda journal: journal.remove(start, length)))
+        disk().submit(lambda: self._on_disk(lambda journal: journal.remove(start, length)))
 
     def close(self) -> None:
         """Close the journal; for the recording thread."""
@@ -282,10 +283,10 @@ class Recorder:
         def close() -> None:
             self._user.close()
             self._assistant.close()
-            archiver.submit(self._folder, {self._session_id: self._from_ms})
+            archiver().submit(self._folder, {self._session_id: self._from_ms})
             loop.call_soon_threadsafe(closed.set)
 
-        _disk.submit(close)
+        disk().submit(close)
         await closed.wait()
         return archive_path(self._folder, self._session_id)
 
@@ -299,5 +300,5 @@ def repair(folder: Path, live: Callable[[set[UUID]], set[UUID]]) -> dict[UUID, P
     found = left_journals(folder)
     recorded = live(set(found)) if found else set()
     dead = {session_id: last_ms for session_id, last_ms in found.items() if session_id not in recorded}
-    archiver.submit(folder, dead)
+    archiver().submit(folder, dead)
     return {session_id: archive_path(folder, session_id) for session_id in dead}

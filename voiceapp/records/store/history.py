@@ -7,7 +7,8 @@ from uuid import UUID
 
 from voiceapp.conversation.history import HISTORY_CHARS
 from voiceapp.conversation.records import ItemRecord
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.models import Item, Session
 from voiceapp.records.store.entries import Passage, in_order
 
@@ -22,7 +23,7 @@ def own_session(session_id: UUID, user_id: int) -> Session:
     """
     found = Session.objects.filter(id=session_id, user_id=user_id).first()
     if found is None:
-        raise VoiceAppError("There is no such session.", code="session_not_found")
+        raise Refusal("session_not_found", "There is no such session.", close_code=CloseCode.NOT_FOUND)
     return found
 
 

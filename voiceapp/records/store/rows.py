@@ -26,6 +26,10 @@ _TABLES: Final[dict[type[Record], tuple[type[models.Model], str]]] = {
 }
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 _ROWS_AT_ONCE: Final = 500
+_REFUSED: Final = (
+    DatabaseTrouble, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+"""What the database and its adapters raise for a value that they cannot take."""
 
 
 def write_rows(batch: dict[Key, Record]) -> None:
@@ -37,7 +41,7 @@ def write_rows(batch: dict[Key, Record]) -> None:
     """
     try:
         _write(batch)
-    except Exception as error:
+    except _REFUSED as error:
         if isinstance(error, DatabaseTrouble) and not isinstance(error, DataError | IntegrityError):
             raise
         if len(batch) == 1:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
-import threading
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 import msgspec
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Max, Q
 from django.utils import timezone
 
 from voiceapp.assistants.assistant import AssistantConfig, Thinking
-from voiceapp.config import UpstreamKind, VoiceConfig
+from voiceapp.config import UpstreamKind, voice_config
 from voiceapp.conversation.records import ItemRecord, Record, ResponseRecord, ToolCallRecord
 from voiceapp.datafolder.processes import of_this_process
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.display import TITLE_LENGTH
 from voiceapp.records.models import (
     Assistant,
@@ -33,7 +31,7 @@ from voiceapp.records.recording.recorder import repair as repair_recordings
 from voiceapp.records.store import history
 from voiceapp.records.store.entries import MAX_USED, MODEL_LENGTH, OpenedSession, Passage
 from voiceapp.records.store.rows import storable
-from voiceapp.records.store.writer import StoreFull, StoreUnavailable, Writer
+from voiceapp.records.store.writer import StoreFull, StoreUnavailable, Writer, writer
 
 __all__ = [
     "ItemRecord",
@@ -47,40 +45,10 @@ __all__ = [
     "open_session",
     "repair_unfinished",
     "save",
-    "stop_writer",
     "writer",
 ]
 
 _ANYBODYS = Q()
-_guard = threading.Lock()
-_writer: Writer | None = None
-
-
-def writer() -> Writer:
-    """Return the process's one writer; it starts when it is first asked for, or after it was closed."""
-    global _writer
-    with _guard:
-        if _writer is None or _writer.closed:
-            _writer = Writer()
-        return _writer
-
-
-def stop_writer() -> None:
-    """Commit what is left and end the writing thread; blocks for as long as that takes."""
-    global _writer
-    with _guard:
-        running, _writer = _writer, None
-    if running is not None:
-        running.stop()
-
-
-# The thread is a daemon, so that a process whose server died still ends; what it holds is written first.
-atexit.register(stop_writer)
-
-
-def _config() -> VoiceConfig:
-    config: VoiceConfig = settings.VOICE
-    return config
 
 
 def save(session_id: UUID, record: Record) -> None:
@@ -148,7 +116,7 @@ def _open(session_id: UUID, started_at: datetime, opening: _Opening) -> OpenedSe
         assistant=assistant,
         configuration=msgspec.to_builtins(config.without_secrets()),
         upstream=opening.upstream if config.thinking is Thinking.AS_SET else UpstreamKind.EMBEDDED.value,
-        process=of_this_process(_config().data_dir).name(),
+        process=of_this_process(voice_config().data_dir).name(),
         started_at=started_at,
         continued_from=before,
     )
@@ -171,7 +139,7 @@ def _assistant(slug: str | None, before: Session | None) -> Assistant:
         same = offered.filter(id=before.assistant_id).first() if before and before.assistant_id else None
         found = same or offered.first()
     if found is None:
-        raise VoiceAppError("There is no such assistant.", code="assistant_unknown")
+        raise Refusal("assistant_unknown", "There is no such assistant.", close_code=CloseCode.NOT_FOUND)
     return found
 
 
@@ -179,7 +147,7 @@ def _with_voice(config: AssistantConfig, voice: str | None) -> AssistantConfig:
     if voice is None or voice == config.voice:
         return config
     if voice not in config.offered_voices:
-        raise VoiceAppError("This assistant does not offer that voice.", code="voice_unknown")
+        raise Refusal("voice_unknown", "This assistant does not offer that voice.")
     return msgspec.structs.replace(config, voice=voice)
 
 
@@ -208,7 +176,7 @@ async def close_session(
     if recording is None:
         # It may have one of an earlier process.
         del values["recording"]
-    mine = Q(process=of_this_process(_config().data_dir).name())
+    mine = Q(process=of_this_process(voice_config().data_dir).name())
     await writer().call(lambda: _close(session_id, item_count, values, mine))
 
 
@@ -222,7 +190,7 @@ def _close(session_id: UUID, item_count: int | None, values: dict[str, Any], own
 def _relative(recording: Path | None) -> str:
     if recording is None:
         return ""
-    data_dir = _config().data_dir
+    data_dir = voice_config().data_dir
     return str(recording.relative_to(data_dir) if recording.is_relative_to(data_dir) else recording)
 
 
@@ -247,12 +215,12 @@ def repair_unfinished() -> int:
 
     Sessions of other processes that live are left alone. Blocks; for use before the server starts.
     """
-    ownership = of_this_process(_config().data_dir)
+    ownership = of_this_process(voice_config().data_dir)
     gone = ownership.dead()
-    oldest = timezone.now() - timedelta(seconds=_config().max_session_s + _config().grace_s + 60)
+    oldest = timezone.now() - timedelta(seconds=voice_config().max_session_s + voice_config().grace_s + 60)
     left = Session.objects.filter(Q(process__in=gone) | Q(started_at__lt=oldest), ended_at=None)
     closed = 0
-    folder = recordings_folder(_config().data_dir)
+    folder = recordings_folder(voice_config().data_dir)
     for session in left:
         last_ms = session.items.aggregate(last=Max("ended_ms"))["last"] or 0
         duration_ms = max(last_ms, journals_ms(folder, session.id))

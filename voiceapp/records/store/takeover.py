@@ -12,15 +12,15 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from voiceapp.assistants.assistant import Thinking
-from voiceapp.config import UpstreamKind
+from voiceapp.config import UpstreamKind, voice_config
 from voiceapp.datafolder.processes import of_this_process
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal, VoiceAppError
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.models import Session
 from voiceapp.records.store import history
 from voiceapp.records.store.entries import OpenedSession
@@ -36,7 +36,7 @@ LATE_S: Final = 60.0
 
 def own_name() -> str:
     """Return the name under which this process stands in the rows of its sessions."""
-    return of_this_process(settings.VOICE.data_dir).name()
+    return of_this_process(voice_config().data_dir).name()
 
 
 async def owner_of(session_id: UUID, user_id: int, *, over: bool = False) -> tuple[str, bool]:
@@ -51,7 +51,7 @@ async def owner_of(session_id: UUID, user_id: int, *, over: bool = False) -> tup
 def _owner(session_id: UUID, user_id: int, over: bool) -> tuple[str, bool]:
     session = history.own_session(session_id, user_id)
     if session.ended_at is None:
-        return session.process, of_this_process(settings.VOICE.data_dir).gone(session.process)
+        return session.process, of_this_process(voice_config().data_dir).gone(session.process)
     if not over and not Session.objects.filter(_let_go(), id=session_id).exists():
         raise _not_found()
     return "", True
@@ -105,7 +105,7 @@ def _take(session_id: UUID, user_id: int, owner: str) -> OpenedSession:
 
 def _let_go() -> Q:
     """Sessions that a process let go, or that were left by one that died, and whose page may still come."""
-    oldest = timezone.now() - timedelta(seconds=settings.VOICE.grace_s + LATE_S)
+    oldest = timezone.now() - timedelta(seconds=voice_config().grace_s + LATE_S)
     left = Q(end_reason=MOVED) | Q(end_reason="server_stopped", expected=False)
     return left & Q(ended_at__gt=oldest)
 
@@ -126,4 +126,4 @@ def lost(session_ids: Iterable[UUID]) -> set[UUID]:
 
 
 def _not_found() -> VoiceAppError:
-    return VoiceAppError("This conversation has ended.", code="session_not_found")
+    return Refusal("session_not_found", "This conversation has ended.", close_code=CloseCode.NOT_FOUND)

@@ -11,24 +11,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from voiceapp.errors import VoiceAppError
+from voiceapp.config import voice_config
+from voiceapp.errors import Refusal, VoiceAppError
 from voiceapp.records.models import ApiToken, TokenUsage
 from voiceapp.records.store.entries import MAX_USED
 from voiceapp.records.threads import with_database
 from voiceapp.serving.scope import bearer_token, headers_of, query_of
+from voiceapp.types import Part
 
 PREFIX: Final = "va_"
 ADVICE: Final = "Give an API token: Authorization: Bearer va_…"
 """What is told whoever comes without one that counts."""
+NOT_AUTHORIZED: Final = 4001
+"""Close code of a socket that brings none."""
 FRESH_S: Final = 5.0
 """How long what the database said of a token holds: a token that is switched off lives on for as long."""
-_MAX_KNOWN: Final = 10_000
+MAX_KNOWN: Final = 10_000
 """Tokens that a process remembers."""
 _MINUTE_S: Final = 60.0
 
@@ -76,17 +79,65 @@ class TokenHolder:
             self.running -= 1
 
 
-class QuotaExceeded(VoiceAppError):
+def refusal() -> Refusal:
+    """Return what is answered to whoever brings no token that counts."""
+    return Refusal("not_authorized", ADVICE, status=401, close_code=NOT_AUTHORIZED)
+
+
+class QuotaExceeded(Refusal):
     """A token has used what it may; ``retry_after_s`` says when to come again."""
 
-    default_code = "quota_exceeded"
-
     def __init__(self, message: str, code: str, retry_after_s: float) -> None:
-        super().__init__(message, code=code)
+        super().__init__(code, message, status=429)
         self.retry_after_s = retry_after_s
 
 
-_known: dict[str, TokenHolder] = {}
+class KnownTokens:
+    """The tokens that this process was asked for lately, so that not every request asks the database."""
+
+    def __init__(self) -> None:
+        self._holders: dict[str, TokenHolder] = {}
+
+    async def holder_with(self, token: str) -> TokenHolder | None:
+        """Return whose token this is; ``None`` where it is none that counts."""
+        if not token.startswith(PREFIX):
+            return None
+        digest = digest_of(token)
+        known = self._holders.get(digest)
+        if known is not None and time.monotonic() - known.read_at < FRESH_S:
+            return known
+        found = await with_database(_look_up, digest)
+        # Asked for anew it becomes the latest; another request may have asked meanwhile.
+        holder = self._holders.pop(digest, None)
+        if found is None:
+            return None
+        if len(self._holders) >= MAX_KNOWN:
+            self._forget_one()
+        row, used_today = found
+        holder = self._holders[digest] = holder or TokenHolder(row.pk, row.user_id, row.name, 0, 0, 0)
+        holder.requests_per_minute = row.requests_per_minute
+        holder.concurrent_requests = row.concurrent_requests
+        holder.tokens_per_day = row.tokens_per_day
+        holder.used_today = used_today
+        holder.read_at = time.monotonic()
+        return holder
+
+    def __len__(self) -> int:
+        """Return how many are known."""
+        return len(self._holders)
+
+    def __contains__(self, digest: str) -> bool:
+        """Whether the token of a digest is known."""
+        return digest in self._holders
+
+    def _forget_one(self) -> None:
+        """Make room: forget the token that was asked for longest ago, and has nothing under way."""
+        idle = next((digest for digest, holder in self._holders.items() if not holder.running), None)
+        if idle is not None:
+            del self._holders[idle]
+
+
+known_tokens: Final = Part[KnownTokens]("memory of tokens")
 
 
 async def holder_of(scope: dict[str, Any]) -> TokenHolder | None:
@@ -99,34 +150,7 @@ async def holder_of(scope: dict[str, Any]) -> TokenHolder | None:
 
 async def holder_with(token: str) -> TokenHolder | None:
     """Return whose token this is; ``None`` where it is none that counts."""
-    if not token.startswith(PREFIX):
-        return None
-    digest = digest_of(token)
-    known = _known.get(digest)
-    if known is not None and time.monotonic() - known.read_at < FRESH_S:
-        return known
-    found = await with_database(_look_up, digest)
-    # Asked for anew it becomes the latest; another request may have asked meanwhile.
-    holder = _known.pop(digest, None)
-    if found is None:
-        return None
-    if len(_known) >= _MAX_KNOWN:
-        _forget_one()
-    row, used_today = found
-    holder = _known[digest] = holder or TokenHolder(row.pk, row.user_id, row.name, 0, 0, 0)
-    holder.requests_per_minute = row.requests_per_minute
-    holder.concurrent_requests = row.concurrent_requests
-    holder.tokens_per_day = row.tokens_per_day
-    holder.used_today = used_today
-    holder.read_at = time.monotonic()
-    return holder
-
-
-def _forget_one() -> None:
-    """Make room: forget the token that was asked for longest ago, and has nothing under way."""
-    idle = next((digest for digest, holder in _known.items() if not holder.running), None)
-    if idle is not None:
-        del _known[idle]
+    return await known_tokens().holder_with(token)
 
 
 def digest_of(token: str) -> str:
@@ -150,7 +174,7 @@ async def charge(holder: TokenHolder, provider: str, tokens_in: int, tokens_out:
     """
     tokens_in, tokens_out = (max(0, min(count, MAX_USED)) for count in (tokens_in, tokens_out))
     holder.used_today += tokens_in + tokens_out
-    cost_usd = settings.VOICE.cost_usd(provider, tokens_in, tokens_out)
+    cost_usd = voice_config().cost_usd(provider, tokens_in, tokens_out)
     await with_database(_charge, holder.token_id, tokens_in, tokens_out, cost_usd)
 
 
@@ -195,11 +219,6 @@ def new_text() -> tuple[str, str, str]:
     """Return a new token's text, its digest, and the hint by which people know it."""
     text = PREFIX + secrets.token_urlsafe(32)
     return text, digest_of(text), text[:8]
-
-
-def forget_known() -> None:
-    """Ask the database anew at the next request."""
-    _known.clear()
 
 
 def _until_tomorrow_s() -> float:

@@ -22,6 +22,7 @@ from voiceapp.conversation.records import ItemRecord, Record, ResponseRecord, To
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.store.rows import Key, write_rows
 from voiceapp.records.threads import yield_to_audio
+from voiceapp.types import Part
 
 logger = logging.getLogger(__name__)
 
@@ -174,6 +175,9 @@ class Writer:
             self._wake.set()
             return False
         return True
+
+
+writer: Final = Part[Writer]("writer of the records")
 
 
 def _perform(job: Callable[[], Any], result: Future[Any]) -> None:

@@ -1,36 +1,30 @@
-"""One browser socket, ``/ws/voice/``: authenticates, attaches to a live session, detaches.
-
-It is a plain ASGI application with a loop of its own: Channels' ``AsyncConsumer.dispatch`` makes a hop to
-a thread for every message, which costs more than all the rest of relaying a frame.
-"""
+"""The page's socket, ``/ws/voice/``."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from contextlib import suppress
-from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
+from channels.exceptions import StopConsumer
 from django.conf import settings
 from django.http.request import validate_host
 
-from voiceapp.config import VoiceConfig
-from voiceapp.conversation.actions import SendBrowser, to_browser
-from voiceapp.errors import AudioFormatError, DecodeError, VoiceAppError
-from voiceapp.protocol import codec
-from voiceapp.relay.browser.login import login_of
-from voiceapp.relay.browser.start import BAD_START, Refused, Start, Visitor, begin, read_start
+from voiceapp.config import VoiceConfig, voice_config
+from voiceapp.conversation.actions import SendBrowser
+from voiceapp.errors import AudioFormatError, DecodeError, Refusal, VoiceAppError
+from voiceapp.protocol import codec, page
+from voiceapp.protocol.page import CloseCode, Notice, Ping, PlaybackReport, Pong, SessionEnd
+from voiceapp.relay.browser.login import Login, login_of
+from voiceapp.relay.browser.start import Visitor, begin, read_start
 from voiceapp.relay.process.sessions import DRAIN_S
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.live import LiveSession
-from voiceapp.serving.scope import in_turns
-from voiceapp.types import JsonObject, Receive, Send
+from voiceapp.serving.consumer import SocketConsumer
+from voiceapp.types import JsonObject, Scope
 
 logger = logging.getLogger(__name__)
-
-Message = dict[str, Any]
 
 MAX_TEXT_CHARS = 1024 * 1024
 """Longest text message of a page."""
@@ -38,51 +32,8 @@ FIRST_MESSAGE_S = 10.0
 CLOSE_S = 5.0
 """How long a page may take to read the last messages of a session."""
 
-SIGNED_OUT = 4001
 
-
-class _Report(msgspec.Struct, kw_only=True):
-    """``playback.report``."""
-
-    item_id: str
-    played_ms: float
-    final: bool = False
-    seq: int = 0
-
-
-class _Gone(Exception):
-    """The page's socket was closed while something was being sent."""
-
-
-async def voice_socket(scope: Message, receive: Receive, send: Send) -> None:
-    """Serve one browser socket of ``/ws/voice/``, an ASGI application; anybody signed in may open one."""
-    receive = in_turns(receive)
-    if (await receive())["type"] != "websocket.connect":
-        return
-    if not origin_allowed(scope):
-        await send({"type": "websocket.close", "code": 4003})
-        return
-
-    async def send_to_page(message: Message) -> None:
-        try:
-            await send(message)
-        except OSError:
-            raise _Gone from None
-
-    with suppress(_Gone):
-        # Accepted before anything slow is done: Daphne ends a handshake after five seconds.
-        await send_to_page({"type": "websocket.accept"})
-        try:
-            await _Page(scope, receive, send_to_page).serve()
-        except Refused as refused:
-            error = {"type": "notice", "code": refused.code, "message": refused.message, "level": "error"}
-            await send_to_page({"type": "websocket.send", "text": to_browser(error).text})
-            await send_to_page(
-                {"type": "websocket.close", "code": refused.close_code, "reason": refused.code}
-            )
-
-
-def origin_allowed(scope: Message) -> bool:
+def origin_allowed(scope: Scope) -> bool:
     """Whether the socket was opened by a page of this site (or of a trusted origin)."""
     headers: dict[bytes, bytes] = dict(scope.get("headers") or [])
     origin, host = headers.get(b"origin", b"").decode("latin-1"), headers.get(b"host", b"").decode("latin-1")
@@ -98,103 +49,87 @@ def origin_allowed(scope: Message) -> bool:
     return address.scheme in ("http", "https") and address.netloc == host and known
 
 
-class _Page:
-    """The serving of one socket."""
+class VoiceConsumer(SocketConsumer):
+    """One socket of the page: starts a live session or comes back to it, attaches to it, detaches.
 
-    def __init__(self, scope: Message, receive: Receive, send: Send) -> None:
-        self.scope = scope
-        self._receive = receive
-        self._send = send
-        self.config: VoiceConfig = settings.VOICE
-        self._released: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
+    Anybody signed in may open one. ``scope`` has ``user`` and ``session``, see ``login_stack``.
+    """
 
-    async def serve(self) -> None:
-        login = await login_of(self.scope)
-        if login is None:
-            raise Refused(SIGNED_OUT, "not_signed_in", "Sign in first.")
-        first = await self._first_message()
-        if first is None:
-            return
-        session, told = await begin(first, Visitor(self, login, self.config, self._own_address()))
-        try:
-            if told is not None:
-                # Before everything that follows, and without a number of its own.
-                await self._send({"type": "websocket.send", "text": told.text})
-            await self._serve(session)
-        finally:
-            session.detach(self)
-
-    async def _serve(self, session: LiveSession) -> None:
-        start = asyncio.get_running_loop().create_task
-        sender, listener = start(self._deliver(session)), start(self._listen(session))
-        tasks: set[asyncio.Future[Any]] = {sender, listener, self._released}
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if self._released in done:
-                await self._farewell(session, sender, *self._released.result())
-            elif listener in done:
-                listener.result()
-        except asyncio.CancelledError:
-            # Daphne sends no lifespan events: a consumer that is cancelled is how it says that it stops.
-            if session.attached_to(self):
-                session.end(EndReason.DRAIN)
-                await asyncio.shield(asyncio.wait_for(session.finished.wait(), DRAIN_S))
-            raise
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+    def __init__(self) -> None:
+        self.config: VoiceConfig = voice_config()
+        self._login: Login
+        self._session: LiveSession | None = None
+        self._sender: asyncio.Task[None] | None = None
+        self._first_message: asyncio.Task[None] | None = None
+        self._released: tuple[int, str] | None = None
+        self._stopping = False
 
     # -- beginning ----------------------------------------------------------------------------------
 
-    async def _first_message(self) -> Start | None:
-        try:
-            async with asyncio.timeout(FIRST_MESSAGE_S):
-                message = await self._receive()
-        except TimeoutError:
-            raise Refused(BAD_START, "no_start", "The page did not start a session.") from None
-        if message["type"] == "websocket.disconnect":
-            return None
-        return read_start(message.get("text") or "")
+    async def websocket_connect(self, message: JsonObject) -> None:
+        """Accept the socket of a page of this site, and tell a stranger to sign in."""
+        if not origin_allowed(self.scope):
+            await self.send({"type": "websocket.close", "code": CloseCode.FOREIGN_ORIGIN})
+            raise StopConsumer
+        await self.send({"type": "websocket.accept"})
+        login = login_of(self.scope)
+        if login is None:
+            signed_out = CloseCode.NOT_SIGNED_IN
+            raise Refusal("not_signed_in", signed_out.words, close_code=signed_out)
+        self._login = login
+        self._first_message = self.start(self._await_first_message())
+
+    async def _await_first_message(self) -> None:
+        await asyncio.sleep(FIRST_MESSAGE_S)
+        raise Refusal("no_start", "The page did not start a session.", close_code=CloseCode.BAD_START)
+
+    async def _begin(self, first: str) -> None:
+        """Begin or find the session that the first message asks for, and attach to it."""
+        if self._first_message is not None:
+            self._first_message.cancel()
+        visitor = Visitor(self, self._login, self.config, self._own_address())
+        self._session, answer = await begin(read_start(first), visitor)
+        if answer is not None:
+            # Before everything that follows, and without a number of its own.
+            await self.send({"type": "websocket.send", "text": page.write(answer)})
+        self._sender = self.start(self._deliver(self._session))
+        if self._released is not None:
+            self.release(*self._released)
 
     def _own_address(self) -> tuple[str, int] | None:
         server = self.scope.get("server")
         return (server[0], server[1]) if server and server[1] else None
 
-    # -- down ---------------------------------------------------------------------------------------
+    # -- ending -------------------------------------------------------------------------------------
 
-    async def _deliver(self, session: LiveSession) -> None:
-        """Send what is due until the session is over or another socket took it."""
-        while session.attached_to(self):
-            message = await session.outbox.due()
-            if message is None:
-                return
-            if message.text is not None:
-                await self._send({"type": "websocket.send", "text": message.text})
-            else:
-                await self._send({"type": "websocket.send", "bytes": message.data})
+    async def failed(self, error: BaseException) -> None:
+        """Tell a page that is refused why; any other fault is the server's to report."""
+        if not isinstance(error, Refusal):
+            raise error
+        notice = Notice(code=error.code, message=error.message, level="error")
+        with suppress(StopConsumer):
+            await self.send({"type": "websocket.send", "text": page.write(notice)})
+            await self.send({"type": "websocket.close", "code": error.close_code, "reason": error.code})
 
-    # -- up -----------------------------------------------------------------------------------------
+    async def websocket_disconnect(self, message: JsonObject) -> None:
+        """Let the session wait for the page's next socket."""
+        if self._session is not None:
+            self._session.detach(self)
 
-    async def _listen(self, session: LiveSession) -> None:
-        """Take what the page sends until its socket is gone."""
-        while True:
-            message = await self._receive()
-            data = message.get("bytes")
-            if message["type"] == "websocket.disconnect":
-                return
-            if not session.attached_to(self):
-                # What an old socket still brings comes again by the new one.
-                continue
-            if data is not None:
-                self._microphone(session, data)
-            else:
-                self._text(session, message.get("text") or "")
+    async def cancelled(self) -> None:
+        """Let the session be kept: Daphne stops."""
+        self._stopping = True
+        session = self._session
+        if session is not None and session.attached_to(self):
+            session.end(EndReason.DRAIN)
+            await asyncio.shield(asyncio.wait_for(session.finished.wait(), DRAIN_S))
 
     def release(self, close_code: int, reason: str) -> None:
         """The session lets this socket go."""
-        if not self._released.done():
-            self._released.set_result((close_code, reason))
+        self._released = self._released or (close_code, reason)
+        if self._session is not None and self._sender is not None and not self._stopping:
+            self._stopping = True
+            self.start(self._farewell(self._session, self._sender, *self._released))
 
     async def _farewell(
         self, session: LiveSession, sender: asyncio.Task[None], code: int, reason: str
@@ -205,11 +140,39 @@ class _Page:
                 if session.finished.is_set():
                     await session.outbox.drained(sender)
                 sender.cancel()
-                await self._send({"type": "websocket.close", "code": code, "reason": reason})
+                await self.send({"type": "websocket.close", "code": code, "reason": reason})
         except TimeoutError:
             logger.info("session %s: the page did not read to the end", session.id)
+        raise StopConsumer
 
-    def _microphone(self, session: LiveSession, data: bytes) -> None:
+    # -- down ---------------------------------------------------------------------------------------
+
+    async def _deliver(self, session: LiveSession) -> None:
+        """Send what is due until the session is over or another socket took it."""
+        while session.attached_to(self):
+            message = await session.outbox.due()
+            if message is None:
+                return
+            if message.text is not None:
+                await self.send({"type": "websocket.send", "text": message.text})
+            else:
+                await self.send({"type": "websocket.send", "bytes": message.data})
+
+    # -- up -----------------------------------------------------------------------------------------
+
+    async def websocket_receive(self, message: JsonObject) -> None:
+        """Take a frame of the microphone or an event; the first message begins a session."""
+        session = self._session
+        if session is None:
+            await self._begin(message.get("text") or "")
+            return
+        if not session.attached_to(self):
+            # What an old socket still brings comes again by the new one.
+            return
+        data = message.get("bytes")
+        if data is None:
+            self._text(session, message.get("text") or "")
+            return
         try:
             session.hear(data)
         except AudioFormatError as error:
@@ -221,32 +184,22 @@ class _Page:
                 raise DecodeError(
                     f"A message may have {MAX_TEXT_CHARS} characters at most.", code="message_too_large"
                 )
-            fields = codec.decode_fields(text)
-            match fields["type"]:
-                case "playback.report":
-                    report = msgspec.convert(fields, _Report)
-                    session.outbox.acknowledge(report.seq)
-                    session.playback_report(report.item_id, report.played_ms, final=report.final)
-                case "ping":
-                    session.outbox.acknowledge(_sequence(fields))
-                    session.tell(to_browser({"type": "pong"}))
-                case "session.end":
+            message = page.read(codec.decode_fields(text))
+            match message:
+                case PlaybackReport():
+                    session.outbox.acknowledge(message.seq)
+                    session.playback_report(message.item_id, message.played_ms, final=message.final)
+                case Ping():
+                    session.outbox.acknowledge(message.seq)
+                    session.tell(SendBrowser(Pong()))
+                case SessionEnd():
                     session.end(EndReason.HUNG_UP)
                 case _:
-                    session.client_event(codec.client_event(fields))
+                    session.client_event(message)
         except DecodeError as error:
             session.tell(_error(error))
-        except msgspec.ValidationError as error:
-            session.tell(_error(DecodeError(str(error), code="invalid_type")))
-
-
-def _sequence(fields: JsonObject) -> int:
-    seq = fields.get("seq", 0)
-    if not isinstance(seq, int):
-        raise DecodeError("Invalid type for 'seq': expected an integer.", code="invalid_type", param="seq")
-    return seq
 
 
 def _error(error: VoiceAppError) -> SendBrowser:
     event = codec.error_event("", code=error.code, message=error.message, param=getattr(error, "param", None))
-    return SendBrowser(codec.encode(event).decode())
+    return SendBrowser(event)

@@ -1,20 +1,17 @@
-"""Who opened a socket, by the session cookie of the site.
-
-Channels' middleware would do, but it wraps every message of a socket for its whole life.
-"""
+"""Who opened a socket, by the session cookie of the site."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
+from channels.auth import AuthMiddleware
+from channels.middleware import BaseMiddleware
+from channels.sessions import CookieMiddleware
 from django.conf import settings
-from django.contrib.auth import get_user
 from django.contrib.sessions.backends.db import SessionStore
-from django.http import HttpRequest
 
-from voiceapp.records.threads import with_database
+from voiceapp.types import Receive, Scope, Send
 
 
 @dataclass(frozen=True)
@@ -25,26 +22,30 @@ class Login:
     key: str
 
 
-async def login_of(scope: dict[str, Any]) -> Login | None:
-    """Return who opened the socket of an ASGI scope, or ``None`` for a stranger."""
-    key = _cookie(scope)
-    return await with_database(_login, key) if key else None
+def login_of(scope: Scope) -> Login | None:
+    """Return who opened the socket of a scope with ``user`` and ``session``; ``None`` for a stranger."""
+    user = scope["user"]
+    return Login(int(user.pk), scope["session"].session_key) if user.is_authenticated else None
 
 
-def _cookie(scope: dict[str, Any]) -> str:
-    for name, value in scope.get("headers") or []:
-        if name == b"cookie":
-            try:
-                morsel = SimpleCookie(value.decode("latin-1")).get(settings.SESSION_COOKIE_NAME)
-            except CookieError:
-                continue
-            if morsel is not None:
-                return morsel.value
-    return ""
+class ReadSession(BaseMiddleware):  # type: ignore[misc]  # Channels has no types.
+    """Puts the site's session into the scope, to be read.
+
+    It stands for Channels' ``SessionMiddleware``, which wraps ``send`` to look for each message whether the
+    session has changed: 11 µs beside 0.3 for sending, or 5 % of the CPU that a frame costs there and back
+    (209 µs, measured on the same machine). Nothing here changes a session, and a socket could not return a
+    cookie.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        session = SessionStore(scope["cookies"].get(settings.SESSION_COOKIE_NAME))
+        await super().__call__({**scope, "session": session}, receive, send)
 
 
-def _login(key: str) -> Login | None:
-    request = HttpRequest()
-    request.session = SessionStore(key)
-    user = get_user(request)
-    return Login(int(user.pk), key) if user.is_authenticated else None
+def login_stack(inner: Any) -> Any:
+    """Return an ASGI application that puts ``session`` and ``user`` into the scope, and calls ``inner``.
+
+    It is Channels' ``AuthMiddlewareStack`` with ``ReadSession`` in it.
+    """
+    return CookieMiddleware(ReadSession(AuthMiddleware(inner)))

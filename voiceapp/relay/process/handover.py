@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from channels.layers import get_channel_layer
-from django.dispatch import receiver
 
 from voiceapp.records.store import takeover
-from voiceapp.relay.process.sessions import registry
+from voiceapp.relay.process.sessions import sessions
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.timers import MovingTimer
-from voiceapp.signals import server_stopping
+from voiceapp.types import Part
 
 logger = logging.getLogger(__name__)
 
@@ -84,32 +85,32 @@ class Handover:
             "reason": ending.reason,
             "seq": seq,
         }
-        try:
-            async with asyncio.timeout(ANSWER_S):
-                await asyncio.shield(self._listening)
-                await get_channel_layer().group_send(_group(owner), request)
-                return await answer
-        except TimeoutError:
-            logger.warning("session %s: the process that has it does not answer", session_id)
-        except Exception as error:
-            logger.warning("session %s: the channel layer failed (%s)", session_id, type(error).__name__)
-        finally:
-            del self._answers[asked]
-        return None
+        released: Released | None = None
+        with _layer_may_fail():
+            try:
+                async with asyncio.timeout(ANSWER_S):
+                    await asyncio.shield(self._listening)
+                    await get_channel_layer().group_send(_group(owner), request)
+                    released = await answer
+            except TimeoutError:
+                logger.warning("session %s: the process that has it does not answer", session_id)
+            finally:
+                del self._answers[asked]
+        return released
 
     async def _keep_listening(self, layer: Any) -> None:
         while True:
-            try:
-                channel = await layer.new_channel()
-                await layer.group_add(_group(takeover.own_name()), channel)
-                if not self._listening.done():
-                    self._listening.set_result(None)
-                while True:
-                    self._take(layer, await layer.receive(channel))
-            except Exception as error:
-                # Redis may be away for a while; whoever talks goes on meanwhile.
-                logger.warning("the channel layer failed (%s); trying again", type(error).__name__)
-                await asyncio.sleep(RETRY_S)
+            with _layer_may_fail():
+                await self._listen(layer)
+            await asyncio.sleep(RETRY_S)
+
+    async def _listen(self, layer: Any) -> None:
+        channel = await layer.new_channel()
+        await layer.group_add(_group(takeover.own_name()), channel)
+        if not self._listening.done():
+            self._listening.set_result(None)
+        while True:
+            self._take(layer, await layer.receive(channel))
 
     def _take(self, layer: Any, message: dict[str, Any]) -> None:
         if message["type"] == "session.released":
@@ -123,20 +124,18 @@ class Handover:
 
     async def _release(self, layer: Any, message: dict[str, Any]) -> None:
         ending = _ENDINGS[message["reason"]]
-        session = await registry.let_go(
+        session = await sessions().let_go(
             UUID(message["session_id"]), message["user_id"], ending, message["seq"]
         )
         released = None
         if session is not None:
             timers = session.capabilities.timers.hand_on()
             released = Released(session.life.last_seq, session.microphone.frames, timers)
-        told = asdict(released) if released else None
-        answer = {"type": "session.released", "ask": message["ask"], "released": told}
-        try:
+        fields = asdict(released) if released else None
+        answer = {"type": "session.released", "ask": message["ask"], "released": fields}
+        # Whoever asked finds the session let go all the same.
+        with _layer_may_fail():
             await layer.group_send(_group(message["reply"]), answer)
-        except Exception as error:
-            # Whoever asked finds the session let go all the same.
-            logger.warning("the channel layer failed (%s)", type(error).__name__)
 
     async def aclose(self) -> None:
         """Listen no more."""
@@ -147,19 +146,24 @@ class Handover:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _read(told: dict[str, Any] | None) -> Released | None:
-    if told is None:
+def _read(fields: dict[str, Any] | None) -> Released | None:
+    if fields is None:
         return None
-    return Released(told["seq"], told["frames"], [MovingTimer(*timer) for timer in told["timers"]])
+    return Released(fields["seq"], fields["frames"], [MovingTimer(*timer) for timer in fields["timers"]])
+
+
+@contextmanager
+def _layer_may_fail() -> Iterator[None]:
+    """Note that the channel layer failed, and go on: Redis may be away while people talk."""
+    try:
+        yield
+    except Exception as error:
+        # The boundary of a package that raises whatever its client of Redis does.
+        logger.warning("the channel layer failed (%s)", type(error).__name__)
 
 
 def _group(process: str) -> str:
     return f"voiceapp.process.{process}"
 
 
-handover = Handover()
-
-
-@receiver(server_stopping)
-async def _stop(**kwargs: object) -> None:
-    await handover.aclose()
+handover: Final = Part[Handover]("handover between processes")

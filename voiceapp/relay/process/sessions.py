@@ -6,20 +6,24 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session as LoginSession
-from django.dispatch import receiver
+from django.db import Error as DatabaseTrouble
 from django.utils import timezone
 
 from voiceapp.config import VoiceConfig
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.store import takeover
 from voiceapp.records.threads import with_database
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.live import LiveSession
-from voiceapp.signals import server_stopping, session_ended
+from voiceapp.signals import session_ended
+from voiceapp.types import Part
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +38,7 @@ WATCH_S = 1.0
 their sessions are still this process's own."""
 
 
-class Registry:
+class LiveSessions:
     """See the module."""
 
     def __init__(self) -> None:
@@ -43,28 +47,37 @@ class Registry:
         self._tasks: set[asyncio.Task[None]] = set()
         self._logins: dict[LiveSession, str] = {}
         self._watch: asyncio.Task[None] | None = None
+        self._coming_back: WeakValueDictionary[tuple[UUID, int], asyncio.Lock] = WeakValueDictionary()
         self.draining = False
 
+    def coming_back(self, session_id: UUID, user_id: int) -> asyncio.Lock:
+        """Return the lock that is held while the page of a session, and of a user, comes back to it."""
+        return self._coming_back.setdefault((session_id, user_id), asyncio.Lock())
+
     def __len__(self) -> int:
+        """Return how many live."""
         return len(self._sessions)
 
     @contextmanager
     def room(self, user_id: int, config: VoiceConfig) -> Iterator[None]:
         """Hold a place for a session that is being opened, and then begins within.
 
-        Raises ``VoiceAppError`` (``too_many_sessions``, ``server_stopping``) where none may begin.
+        Raises ``Refusal`` (``too_many_sessions``, ``server_stopping``) where none may begin.
         """
         if self.draining:
-            raise VoiceAppError("The server is being restarted. Try again soon.", code="server_stopping")
-        if len(self._sessions) + len(self._opening) >= config.max_sessions:
-            raise VoiceAppError(
-                "Too many people talk at the moment. Try again soon.", code="too_many_sessions"
+            raise Refusal(
+                "server_stopping",
+                "The server is being restarted. Try again soon.",
+                status=503,
+                close_code=CloseCode.STOPPING,
             )
+        if len(self._sessions) + len(self._opening) >= config.max_sessions:
+            sentence = "Too many people talk at the moment. Try again soon."
+            raise Refusal("too_many_sessions", sentence, close_code=CloseCode.TOO_MANY)
         users = [*self._opening, *(session.user_id for session in self._sessions.values())]
         if users.count(user_id) >= config.max_sessions_per_user:
-            raise VoiceAppError(
-                "You have too many conversations open. Close another page first.", code="too_many_sessions"
-            )
+            sentence = "You have too many conversations open. Close another page first."
+            raise Refusal("too_many_sessions", sentence, close_code=CloseCode.TOO_MANY)
         self._opening.append(user_id)
         try:
             yield
@@ -129,8 +142,8 @@ class Registry:
         self.draining = True
         if self._watch is not None:
             self._watch.cancel()
-        sessions = list(self._sessions.values())
-        for session in sessions:
+        ending = list(self._sessions.values())
+        for session in ending:
             session.end(EndReason.DRAIN)
         if self._tasks:
             _, late = await asyncio.wait(set(self._tasks), timeout=DRAIN_S)
@@ -139,7 +152,7 @@ class Registry:
                 task.cancel()
         # The sessions are kept; what is left is that their pages read so.
         reading = {
-            asyncio.ensure_future(session.browser.alone.wait()) for session in sessions if session.attached
+            asyncio.ensure_future(session.browser.alone.wait()) for session in ending if session.attached
         }
         if reading:
             _, unread = await asyncio.wait(reading, timeout=FAREWELL_S)
@@ -156,7 +169,7 @@ class Registry:
                     {(session.user_id, key) for session, key in logins.items()},
                     {session.id for session in logins if session.ending is None},
                 )
-            except Exception:
+            except DatabaseTrouble:
                 # A database that is away for a moment signs nobody out.
                 logger.exception("sign-ins could not be checked")
                 continue
@@ -181,9 +194,4 @@ def _changes(asked: set[tuple[int, str]], session_ids: set[UUID]) -> tuple[set[t
     return {(user_id, key) for user_id, key in asked if key not in known or user_id not in active}, taken
 
 
-registry = Registry()
-
-
-@receiver(server_stopping)
-async def _drain(**kwargs: object) -> None:
-    await registry.drain()
+sessions: Final = Part[LiveSessions]("table of live sessions")

@@ -118,7 +118,8 @@ class _CallControl:
 
     async def hand_over(self, name: str) -> str:
         offered = await store.assistants_for_sessions()
-        others = [one for one in offered if one.slug != self._host.conversation.assistant.slug]
+        speaking = self._host.conversation.assistant
+        others = [one for one in offered if one.slug != speaking.slug]
         wanted = name.casefold()
         found = [one for one in others if wanted in (one.name.casefold(), one.slug.casefold())]
         found = found or [one for one in others if wanted in one.name.casefold()]

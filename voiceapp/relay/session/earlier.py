@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from voiceapp.conversation import history
-from voiceapp.conversation.actions import SendBrowser, to_browser
+from voiceapp.conversation.actions import SendBrowser
 from voiceapp.conversation.records import ItemRecord
+from voiceapp.protocol.page import EarlierItem, SessionHistory
 from voiceapp.records.store.entries import Passage
-from voiceapp.types import JsonObject
-
-_SHARED = ("item_id", "previous_item_id", "role", "generated_text", "heard_text", "cut_ms",
-           "transcript_status", "modality")  # fmt: skip
 
 
 def records(passages: Sequence[Passage]) -> list[ItemRecord]:
@@ -40,11 +37,9 @@ def _unheard(item: ItemRecord) -> bool:
 def history_messages(passages: Sequence[Passage], *, same_session: bool = False) -> list[SendBrowser]:
     """Return ``session.history`` for the page: messages of both sides, the newest that fit; nothing if none.
 
-    ``same_session``: they were said in this very session, elsewhere. Its ``items`` have ``item_id``,
-    ``previous_item_id``, ``role``, ``text``, ``heard_text``, ``cut_ms``, ``transcript_status``, ``modality``
-    and ``speaker``, the assistant's name.
+    ``same_session``: they were said in this very session, elsewhere.
     """
-    shown: list[JsonObject] = []
+    shown: list[EarlierItem] = []
     room = history.HISTORY_CHARS
     for passage in reversed(passages):
         for record in reversed(passage.items):
@@ -59,10 +54,20 @@ def history_messages(passages: Sequence[Passage], *, same_session: bool = False)
     return [_event(shown, same_session)] if shown else []
 
 
-def _shown(record: ItemRecord, speaker: str) -> JsonObject:
-    fields = {name: getattr(record, name) for name in _SHARED}
-    return {**fields, "text": fields.pop("generated_text"), "speaker": speaker}
+def _shown(record: ItemRecord, speaker: str) -> EarlierItem:
+    return EarlierItem(
+        item_id=record.item_id,
+        previous_item_id=record.previous_item_id,
+        role=record.role,
+        generated_text=record.generated_text,
+        heard_text=record.heard_text,
+        cut_ms=record.cut_ms,
+        transcript_status=record.transcript_status,
+        modality=record.modality,
+        text=record.generated_text,
+        speaker=speaker,
+    )
 
 
-def _event(newest_first: list[JsonObject], same_session: bool) -> SendBrowser:
-    return to_browser({"type": "session.history", "same_session": same_session, "items": newest_first[::-1]})
+def _event(newest_first: list[EarlierItem], same_session: bool) -> SendBrowser:
+    return SendBrowser(SessionHistory(same_session=same_session, items=newest_first[::-1]))

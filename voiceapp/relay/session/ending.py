@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
+
+from voiceapp.protocol.page import CloseCode
 
 
 class EndReason(Enum):
-    """Why a session ended: (reason kept with it, close code of the page's socket, words for the page)."""
+    """Why a session ended.
 
-    HUNG_UP = ("hung_up", 4000, "The conversation has ended.")
-    CONTINUED = ("continued", 4000, "The conversation goes on in a new session.")
-    MOVED = ("moved", 4017, "The conversation goes on elsewhere.")
-    BY_ASSISTANT = ("ended_by_assistant", 4000, "The assistant has hung up.")
-    PAGE_GONE = ("page_gone", 4000, "The page did not come back.")
-    IDLE = ("idle", 4008, "Nothing was said for a long time, so the conversation has ended.")
-    CAP = ("max_duration", 4013, "The conversation reached its longest duration.")
-    UPSTREAM_REFUSED = ("upstream_refused", 4011, "The voice service refused the connection.")
-    UPSTREAM_LOST = ("upstream_lost", 4012, "The voice service was lost.")
-    DRAIN = ("server_stopped", 4015, "The server is being restarted. Your conversation is kept.")
-    SIGNED_OUT = ("signed_out", 4016, "You were signed out.")
-    FAULT = ("fault", 1011, "Something went wrong on the server. Your conversation is kept.")
+    ``reason`` is the stable word that is kept with it, ``close_code`` closes the page's socket, and ``words``
+    say it to the person at the page: the code's own where nothing more is to be said.
+    """
 
-    @property
-    def reason(self) -> str:
-        """The stable word."""
-        return self.value[0]
+    HUNG_UP = ("hung_up", CloseCode.ENDED)
+    CONTINUED = ("continued", CloseCode.ENDED, "The conversation goes on in a new session.")
+    MOVED = ("moved", CloseCode.ELSEWHERE)
+    BY_ASSISTANT = ("ended_by_assistant", CloseCode.ENDED, "The assistant has hung up.")
+    PAGE_GONE = ("page_gone", CloseCode.ENDED, "The page did not come back.")
+    IDLE = ("idle", CloseCode.IDLE)
+    CAP = ("max_duration", CloseCode.MAX_DURATION)
+    UPSTREAM_REFUSED = ("upstream_refused", CloseCode.UPSTREAM_REFUSED)
+    UPSTREAM_LOST = ("upstream_lost", CloseCode.UPSTREAM_LOST)
+    DRAIN = ("server_stopped", CloseCode.STOPPING)
+    SIGNED_OUT = ("signed_out", CloseCode.SIGNED_OUT)
+    FAULT = ("fault", CloseCode.FAULT)
 
-    @property
-    def close_code(self) -> int:
-        """The WebSocket close code for the page."""
-        return self.value[1]
-
-    @property
-    def words(self) -> str:
-        """A sentence for the person at the page."""
-        return self.value[2]
+    def __init__(self, reason: str, close_code: CloseCode, words: str = "") -> None:
+        self.reason = reason
+        self.close_code = close_code
+        self.words = words or close_code.words
 
 
-REPLACED = (4017, "replaced")
+REPLACED: Final = (CloseCode.ELSEWHERE, "replaced")
 """Close code and reason where another socket of the same page took the session over."""
-SLOW = (4014, "slow_page")
+SLOW: Final = (CloseCode.SLOW_PAGE, "slow_page")
 """Close code and reason where a page does not read."""

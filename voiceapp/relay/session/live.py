@@ -13,14 +13,23 @@ from uuid import UUID
 
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation import actions
-from voiceapp.conversation.actions import Action, notice, to_browser
+from voiceapp.conversation.actions import Action, SendBrowser, notice
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.conversation.records import ItemRecord, Record
 from voiceapp.errors import VoiceAppError
 from voiceapp.protocol.events import Event, UnknownEvent
+from voiceapp.protocol.page import (
+    AgreedFormats,
+    PageAssistant,
+    SessionAssistant,
+    SessionEnded,
+    SessionLimits,
+    SessionReady,
+    SessionRenewed,
+    SessionResumed,
+)
 from voiceapp.records.recording.recorder import Recorder, recordings_folder
 from voiceapp.records.store import store
-from voiceapp.relay import introductions
 from voiceapp.relay.session import earlier
 from voiceapp.relay.session.attachment import Attachment, Browser
 from voiceapp.relay.session.capabilities import SessionCapabilities
@@ -34,7 +43,6 @@ from voiceapp.relay.session.tools import ToolRuns
 from voiceapp.relay.session.transcoding import Transcoding
 from voiceapp.relay.upstream.link import UpstreamLink
 from voiceapp.tools.registry import registry
-from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +107,7 @@ class LiveSession:
         except* Ended:
             pass
         except* Exception as errors:
+            # The boundary of a session's tasks: whatever fails, it ends in order.
             logger.error("session %s failed", self.id, exc_info=errors)
             self.end(EndReason.FAULT)
         finally:
@@ -125,7 +134,7 @@ class LiveSession:
         self.life.last_seq = self.outbox.last_seq
         try:
             self.perform(self.conversation.finish(now))
-            self.perform([*self.capabilities.farewell(reason), to_browser(self._farewell(reason))])
+            self.perform([*self.capabilities.farewell(reason), SendBrowser(self._farewell(reason))])
             await self.link.aclose()
             recording = await self.recorder.aclose() if self.recorder else None
             await store.close_session(
@@ -145,14 +154,13 @@ class LiveSession:
             if self.browser.browser is not None:
                 self.browser.browser.release(reason.close_code, reason.reason)
 
-    def _farewell(self, reason: EndReason) -> JsonObject:
+    def _farewell(self, reason: EndReason) -> SessionEnded:
         cause = self.life.cause
-        return {
-            "type": "session.ended",
-            "reason": reason.reason,
-            "code": cause.code if cause else reason.reason,
-            "message": cause.message if cause else reason.words,
-        }
+        return SessionEnded(
+            reason=reason.reason,
+            code=cause.code if cause else reason.reason,
+            message=cause.message if cause else reason.words,
+        )
 
     async def _keep_time(self) -> None:
         config, clock = self.plan.config, self.clock
@@ -205,16 +213,21 @@ class LiveSession:
     def _introduction(self) -> list[Action]:
         if self.plan.moved:
             # The page has been resumed already; only the service is another.
-            return [to_browser({"type": "session.renewed"})]
-        return [to_browser(self._description()), *earlier.history_messages(self.plan.opened.earlier)]
+            return [SendBrowser(SessionRenewed())]
+        return [SendBrowser(self._description()), *earlier.history_messages(self.plan.opened.earlier)]
 
-    def _description(self) -> JsonObject:
-        """Return ``session.ready``."""
-        described = introductions.ready(
-            str(self.id), self.conversation.assistant, self.transcoding, self.plan.config
+    def _description(self) -> SessionReady:
+        assistant, config, formats = self.conversation.assistant, self.plan.config, self.transcoding
+        return SessionReady(
+            session_id=self.id,
+            assistant=PageAssistant(slug=assistant.slug, name=assistant.name),
+            audio=AgreedFormats(input=formats.input.to_ga(), output=formats.output.to_ga()),
+            transcription=assistant.transcription is not None,
+            grace_ms=int(config.grace_s * 1000),
+            limits=SessionLimits(max_session_ms=int(config.max_session_s * 1000)),
+            turn_detection=self.conversation.turn_detection,
+            upstream=self.link.target.kind.value,
         )
-        turns = self.conversation.turn_detection
-        return {**described, "turn_detection": turns, "upstream": self.link.target.kind.value}
 
     def hand_over(self, assistant: AssistantConfig) -> None:
         """Go on with another assistant, over a new connection to the service."""
@@ -223,7 +236,12 @@ class LiveSession:
         assistant = with_captions_of(assistant, target)
         self.tools = self._tools_of(assistant)
         self.conversation.hand_over(assistant, self.tools.definitions(), self.tools.ask_first())
-        self.perform([introductions.takes_over(assistant)])
+        handed_over = SessionAssistant(
+            assistant=PageAssistant(slug=assistant.slug, name=assistant.name),
+            turn_detection=assistant.turn_detection,
+            transcription=assistant.transcription is not None,
+        )
+        self.perform([SendBrowser(handed_over)])
         self.link.dial_anew(target)
 
     # -- the page -----------------------------------------------------------------------------------
@@ -235,17 +253,18 @@ class LiveSession:
         self.browser.attach(browser)
         self.clock.touch()
 
-    def resume(self, browser: Browser, seq: int) -> JsonObject:
-        """Let a page come back that has everything up to ``seq``; return ``session.resumed`` for it."""
+    def resume(self, browser: Browser, seq: int) -> SessionResumed:
+        """Let a page come back that has everything up to ``seq``; return what it is answered."""
         self.attach(browser)
         after, lost = self.outbox.rewind(seq)
-        return introductions.resumed(str(self.id), after, self.microphone.frames, lost=lost)
+        frames = self.microphone.frames
+        return SessionResumed(seq=after, session_id=self.id, lost=lost, frames=frames, moved=False)
 
-    def take_over(self, seq: int, frames: int, *, lost: bool) -> JsonObject:
-        """Go on for a page that another process served; return ``session.resumed``, see there."""
+    def take_over(self, seq: int, frames: int, *, lost: bool) -> SessionResumed:
+        """Go on for a page that another process served; return what it is answered."""
         self.outbox = Outbox(after=seq)
         self.microphone.frames = frames
-        return introductions.resumed(str(self.id), seq, frames, lost=lost, moved=True)
+        return SessionResumed(seq=seq, session_id=self.id, lost=lost, frames=frames, moved=True)
 
     def detach(self, browser: Browser) -> None:
         """A page's socket is gone; the session waits for the next one."""
@@ -286,7 +305,7 @@ class LiveSession:
 
     # -- actions ------------------------------------------------------------------------------------
 
-    def perform(self, due: list[Action]) -> None:
+    def perform(self, due: list[Action]) -> None:  # noqa: C901 - a table
         """Do what the conversation asks for; what comes most often is looked for first."""
         for action in due:
             match action:

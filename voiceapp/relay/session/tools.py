@@ -10,10 +10,11 @@ from uuid import UUID
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.assistants.mcp_servers import McpServer
 from voiceapp.config import VoiceConfig
-from voiceapp.conversation.actions import Action, CallTool, SendBrowser, to_browser
+from voiceapp.conversation.actions import Action, CallTool, SendBrowser
 from voiceapp.conversation.calls.mcp import no_tools
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.errors import ToolError
+from voiceapp.protocol.page import ToolProgress
 from voiceapp.tools.capabilities import Capabilities
 from voiceapp.tools.functions import failure
 from voiceapp.tools.http.tools import HttpTools
@@ -65,8 +66,7 @@ class Progress:
         self._due = False
         self._next_at = self._loop.time() + PROGRESS_S
         if not self._over:
-            event = {"type": "tool.progress", "call_id": self._call_id, "message": self._latest}
-            self._show(to_browser(event))
+            self._show(SendBrowser(ToolProgress(call_id=self._call_id, message=self._latest)))
 
 
 class ToolRuns:

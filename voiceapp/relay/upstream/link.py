@@ -9,10 +9,11 @@ from typing import Protocol
 from uuid import UUID
 
 from voiceapp.config import VoiceConfig
-from voiceapp.conversation.actions import Action, notice, to_browser
+from voiceapp.conversation.actions import Action, SendBrowser, notice
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.errors import UpstreamError
 from voiceapp.protocol.events import Event, UnknownEvent
+from voiceapp.protocol.page import SessionRenewed
 from voiceapp.relay.upstream.connection import Upstream, open_upstream
 from voiceapp.relay.upstream.target import Target
 from voiceapp.types import JsonObject
@@ -171,7 +172,7 @@ class UpstreamLink:
             if not self._lost.done() and self._renewal_due():
                 try:
                     if await self._dial(renewing=True):
-                        self._owner.perform([to_browser({"type": "session.renewed"})])
+                        self._owner.perform([SendBrowser(SessionRenewed())])
                 except UpstreamError as error:
                     logger.warning("session %s: no new connection yet (%s)", self._session_id, error.code)
 

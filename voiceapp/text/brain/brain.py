@@ -146,7 +146,7 @@ def _takes_long(request: ReplyRequest) -> bool:
 # -- tools ----------------------------------------------------------------------------------------------
 
 
-def _wanted_tools(turn: Turn) -> list[Match] | str | None:
+def _wanted_tools(turn: Turn) -> list[Match] | str | None:  # noqa: C901 - the order of what is tried
     """Return the calls to make, a question for what is missing, or ``None``."""
     request = turn.request
     tools, choice = request.tools, request.tool_choice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import TextEngineError, TextRequestError
 from voiceapp.text.provider import Called, FunctionTool, HistoryItem, ReplyRequest, Returned, Said
 from voiceapp.types import JsonObject
 
@@ -58,16 +58,16 @@ def read(body: JsonObject) -> ChatRequest:
 def _check_served(body: JsonObject) -> None:
     for name in _NOT_SERVED:
         if body.get(name):
-            raise TextEngineError(f"{name!r} is not supported.", code="unsupported_parameter", param=name)
+            raise TextRequestError(f"{name!r} is not supported.", code="unsupported_parameter", param=name)
     if body.get("n", 1) not in (1, None):
-        raise TextEngineError("Only one choice is made: 'n' must be 1.", code="unsupported_value", param="n")
+        raise TextRequestError("Only one choice is made: 'n' must be 1.", code="unsupported_value", param="n")
     if body.get("logprobs"):
         message = "There are no probabilities to tell of."
-        raise TextEngineError(message, code="unsupported_parameter", param="logprobs")
+        raise TextRequestError(message, code="unsupported_parameter", param="logprobs")
     modalities = body.get("modalities") or ["text"]
     if modalities != ["text"]:
         message = "Chat completions are text here."
-        raise TextEngineError(message, code="unsupported_value", param="modalities")
+        raise TextRequestError(message, code="unsupported_value", param="modalities")
 
 
 def _model(value: Any) -> str:
@@ -87,7 +87,7 @@ def _limit(body: JsonObject) -> int | None:
             raise _wrong(name, "an integer")
         if not 1 <= value <= MAX_TOKENS:
             message = f"Invalid '{name}': a number from 1 to {MAX_TOKENS} is expected."
-            raise TextEngineError(message, code="integer_out_of_range", param=name)
+            raise TextRequestError(message, code="integer_out_of_range", param=name)
         return value
     return None
 
@@ -99,15 +99,15 @@ def _messages(value: Any) -> tuple[str, list[HistoryItem]]:
     """Return the instructions, which are what stands before the first other message, and the rest."""
     if value is None:
         message = "Missing required parameter: 'messages'."
-        raise TextEngineError(message, code="missing_required_parameter", param="messages")
+        raise TextRequestError(message, code="missing_required_parameter", param="messages")
     if not isinstance(value, list):
         raise _wrong("messages", "an array")
     if not value:
         message = "'messages' must hold at least one message."
-        raise TextEngineError(message, code="empty_array", param="messages")
+        raise TextRequestError(message, code="empty_array", param="messages")
     if len(value) > MAX_MESSAGES:
         message = f"'messages' may hold {MAX_MESSAGES} messages at most."
-        raise TextEngineError(message, code="array_above_max_length", param="messages")
+        raise TextRequestError(message, code="array_above_max_length", param="messages")
     instructions: list[str] = []
     history: list[HistoryItem] = []
     for position, message in enumerate(value):
@@ -142,7 +142,7 @@ def _message(message: Any, param: str) -> list[HistoryItem]:
         f"Invalid value: {str(role)[:40]!r}. Supported values are: 'system', 'developer', 'user', "
         "'assistant', and 'tool'."
     )
-    raise TextEngineError(message, code="invalid_value", param=f"{param}.role")
+    raise TextRequestError(message, code="invalid_value", param=f"{param}.role")
 
 
 def _content(message: JsonObject, param: str) -> str:
@@ -156,7 +156,7 @@ def _content(message: JsonObject, param: str) -> str:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind not in ("text", "refusal"):
             sentence = "Only text can be read here, neither images nor sound nor files."
-            raise TextEngineError(sentence, code="unsupported_content", param=f"{param}.content")
+            raise TextRequestError(sentence, code="unsupported_content", param=f"{param}.content")
         text = part.get(kind)
         if not isinstance(text, str):
             raise _wrong(f"{param}.content", "parts with text")
@@ -191,7 +191,7 @@ def _tools(value: Any) -> tuple[FunctionTool, ...]:
         raise _wrong("tools", "an array")
     if len(value) > MAX_TOOLS:
         message = f"'tools' may hold {MAX_TOOLS} tools at most."
-        raise TextEngineError(message, code="array_above_max_length", param="tools")
+        raise TextRequestError(message, code="array_above_max_length", param="tools")
     found: list[FunctionTool] = []
     for position, tool in enumerate(value):
         function = tool.get("function") if isinstance(tool, dict) else None
@@ -216,7 +216,7 @@ def _choice(value: Any, tools: tuple[FunctionTool, ...]) -> str:
     name = function.get("name") if isinstance(function, dict) else None
     if name not in [tool.name for tool in tools]:
         message = "The tool that 'tool_choice' names is not among 'tools'."
-        raise TextEngineError(message, code="invalid_value", param="tool_choice")
+        raise TextRequestError(message, code="invalid_value", param="tool_choice")
     return str(name)
 
 
@@ -230,7 +230,7 @@ def _schema(value: Any) -> JsonObject | None:
         sentence = (
             "'response_format' is either text or json_schema here: without a schema nobody knows what to say."
         )
-        raise TextEngineError(sentence, code="unsupported_value", param="response_format")
+        raise TextRequestError(sentence, code="unsupported_value", param="response_format")
     wanted = value.get("json_schema")
     schema = wanted.get("schema") if isinstance(wanted, dict) else None
     if not isinstance(schema, dict) or schema.get("type") != "object":
@@ -240,4 +240,4 @@ def _schema(value: Any) -> JsonObject | None:
 
 def _wrong(param: str, expected: str) -> TextEngineError:
     message = f"Invalid type for '{param}': expected {expected}."
-    return TextEngineError(message, code="invalid_type", param=param)
+    return TextRequestError(message, code="invalid_type", param=param)

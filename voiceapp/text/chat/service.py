@@ -11,7 +11,16 @@ import openai
 from openai.types.chat import ChatCompletionChunk
 
 from voiceapp.config import VoiceConfig
-from voiceapp.errors import ConfigurationError, RemoteProtocolError, TextEngineError, UpstreamRefused
+from voiceapp.errors import (
+    ConfigurationError,
+    RemoteProtocolError,
+    TextEngineError,
+    TextEngineLimited,
+    TextEngineTimeout,
+    TextModelNotFound,
+    TextRequestError,
+    UpstreamRefused,
+)
 from voiceapp.outbound import entra
 from voiceapp.outbound.addresses import service_base
 from voiceapp.protocol import chat_chunks
@@ -101,13 +110,12 @@ class RemoteCompletions:
         except openai.APIError as error:
             raise _explain(error) from error
         except TimeoutError:
-            raise TextEngineError(_LATE, code="text_engine_timeout") from None
+            raise TextEngineTimeout(_LATE) from None
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             # The SDK explains what goes wrong before the stream begins, and nothing after.
-            code = (
-                "text_engine_timeout" if isinstance(error, httpx2.TimeoutException) else "text_engine_error"
-            )
-            raise TextEngineError("The chat endpoint broke off its answer.", code=code) from error
+            late = isinstance(error, httpx2.TimeoutException)
+            kind = TextEngineTimeout if late else TextEngineError
+            raise kind("The chat endpoint broke off its answer.") from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             sentence = "The chat endpoint sent something that is no part of an answer."
             raise TextEngineError(sentence, code="text_engine_error") from error
@@ -157,20 +165,20 @@ def _plain(chunk: object) -> JsonObject:
 
 def _explain(error: openai.APIError) -> TextEngineError:
     """Return our error for the SDK's, with nothing of the payload in it."""
-    code, message = "text_engine_error", "The chat endpoint failed."
     match error:
         case openai.APITimeoutError():
-            code, message = "text_engine_timeout", _LATE
+            return TextEngineTimeout(_LATE)
         case openai.APIConnectionError():
-            code, message = "text_engine_unreachable", "The chat endpoint cannot be reached."
+            return TextEngineError("The chat endpoint cannot be reached.", code="text_engine_unreachable")
         case openai.AuthenticationError() | openai.PermissionDeniedError():
-            code, message = "text_engine_refused", "The chat endpoint refused the key."
+            return TextEngineError("The chat endpoint refused the key.", code="text_engine_refused")
         case openai.NotFoundError():
-            code, message = "text_engine_not_found", "The chat endpoint does not know this address or model."
+            return TextModelNotFound("The chat endpoint does not know this address or model.")
         case openai.RateLimitError():
-            code, message = "rate_limit_exceeded", "The chat endpoint is at its limit; try again soon."
+            return TextEngineLimited("The chat endpoint is at its limit; try again soon.")
         case _ if error.code == "content_filter":
-            code, message = "content_filter", "The chat endpoint's content filter blocked the request."
+            sentence = "The chat endpoint's content filter blocked the request."
+            return TextRequestError(sentence, code="content_filter")
         case openai.BadRequestError():
-            code, message = "invalid_request", "The chat endpoint did not accept the request."
-    return TextEngineError(message, code=code)
+            return TextRequestError("The chat endpoint did not accept the request.")
+    return TextEngineError("The chat endpoint failed.")

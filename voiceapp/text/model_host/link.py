@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from itertools import count
 from typing import Final
 
-from voiceapp.errors import DecodeError, TextEngineError
+from voiceapp.errors import DecodeError, TextEngineError, TextEngineTimeout, TextEngineUnavailable
 from voiceapp.text.model_host import messages
 from voiceapp.text.model_host.messages import (
     Answer,
@@ -144,7 +144,7 @@ class HostLink:
         ``model_host_busy``, and ``model_host_error`` for a request that failed at the host.
         """
         if len(self._under_way) >= MAX_UNDER_WAY:
-            raise TextEngineError("The model host has too much to do.", code="model_host_busy")
+            raise TextEngineUnavailable("The model host has too much to do.", code="model_host_busy")
         # Before the host hears of it: what it sends early waits here.
         under_way = self._under_way[key] = _UnderWay()
         try:
@@ -155,7 +155,7 @@ class HostLink:
                         notification = await under_way.notifications.get()
                 except TimeoutError:
                     sentence = f"The model host sent nothing for {idle_s:g} s."
-                    raise TextEngineError(sentence, code="model_host_timeout") from None
+                    raise TextEngineTimeout(sentence, code="model_host_timeout") from None
                 if notification is None:
                     raise _gone()
                 if isinstance(notification, RequestFailed):
@@ -182,7 +182,7 @@ class HostLink:
                 answer = await asked
         except TimeoutError:
             sentence = f"The model host did not accept the request within {ACCEPT_S:g} s."
-            raise TextEngineError(sentence, code="model_host_timeout") from None
+            raise TextEngineTimeout(sentence, code="model_host_timeout") from None
         finally:
             del self._asked[number]
         accepted = answer.result if isinstance(answer.result, dict) else {}

@@ -7,54 +7,61 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Final
 
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import ModelHostAmbiguous, TextEngineUnavailable, TextRequestError
 from voiceapp.text.model_host import responses_api
 from voiceapp.text.model_host.link import HostLink
 from voiceapp.text.model_host.messages import StreamMetadata
 from voiceapp.text.provider import Delta, ReplyRequest, Returned
+from voiceapp.types import Part
 
 MAX_HOSTS_PER_USER: Final = 8
 
 # Said by the service behind the host, and sent back to it within the same turn.
 _TURN_STATE: Final = "x-codex-turn-state"
 
-_hosts: dict[int, set[HostLink]] = {}
+
+class ModelHosts:
+    """The hosts that users have connected to this process."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[int, set[HostLink]] = {}
+
+    def connect(self, user_id: int, link: HostLink) -> None:
+        """Offer a host for a user's threads; raise ``TextEngineError`` (``too_many_model_hosts``)."""
+        hosts = self._hosts.setdefault(user_id, set())
+        if len(hosts) >= MAX_HOSTS_PER_USER:
+            sentence = f"A user may connect {MAX_HOSTS_PER_USER} model hosts at most."
+            raise TextRequestError(sentence, code="too_many_model_hosts")
+        hosts.add(link)
+
+    def disconnect(self, user_id: int, link: HostLink) -> None:
+        """The host is gone; what it was asked for fails."""
+        hosts = self._hosts.get(user_id, set())
+        hosts.discard(link)
+        if not hosts:
+            self._hosts.pop(user_id, None)
+        link.close()
+
+    def find(self, user_id: int, thread_id: str) -> HostLink:
+        """Return the one host that serves a thread.
+
+        Raises ``TextEngineError``: ``model_host_absent`` where there is none, ``model_host_ambiguous`` where
+        there are several: nobody could say which one the user means.
+        """
+        hosts = self._hosts.get(user_id, ())
+        serving = [host for host in hosts if host.ready and host.thread_id in ("", thread_id)]
+        # One that was connected for this very thread goes before one that serves all.
+        chosen = [host for host in serving if host.thread_id] or serving
+        if not chosen:
+            sentence = "No model host is connected. Start one: manage.py model-host --endpoint URL"
+            raise TextEngineUnavailable(sentence, code="model_host_absent")
+        if len(chosen) > 1:
+            sentence = "More than one model host is connected for this conversation. Stop all but one."
+            raise ModelHostAmbiguous(sentence, code="model_host_ambiguous")
+        return chosen[0]
 
 
-def connect(user_id: int, link: HostLink) -> None:
-    """Offer a host for a user's threads; raise ``TextEngineError`` (``too_many_model_hosts``)."""
-    hosts = _hosts.setdefault(user_id, set())
-    if len(hosts) >= MAX_HOSTS_PER_USER:
-        sentence = f"A user may connect {MAX_HOSTS_PER_USER} model hosts at most."
-        raise TextEngineError(sentence, code="too_many_model_hosts")
-    hosts.add(link)
-
-
-def disconnect(user_id: int, link: HostLink) -> None:
-    """The host is gone; what it was asked for fails."""
-    hosts = _hosts.get(user_id, set())
-    hosts.discard(link)
-    if not hosts:
-        _hosts.pop(user_id, None)
-    link.close()
-
-
-def host_for(user_id: int, thread_id: str) -> HostLink:
-    """Return the one host that serves a thread.
-
-    Raises ``TextEngineError``: ``model_host_absent`` where there is none, ``model_host_ambiguous`` where
-    there are several: nobody could say which one the user means.
-    """
-    serving = [host for host in _hosts.get(user_id, ()) if host.ready and host.thread_id in ("", thread_id)]
-    # One that was connected for this very thread goes before one that serves all.
-    chosen = [host for host in serving if host.thread_id] or serving
-    if not chosen:
-        sentence = "No model host is connected. Start one: manage.py model-host --endpoint URL"
-        raise TextEngineError(sentence, code="model_host_absent")
-    if len(chosen) > 1:
-        sentence = "More than one model host is connected for this conversation. Stop all but one."
-        raise TextEngineError(sentence, code="model_host_ambiguous")
-    return chosen[0]
+model_hosts: Final = Part[ModelHosts]("table of model hosts")
 
 
 class ModelHostProvider:
@@ -74,7 +81,7 @@ class ModelHostProvider:
 
     async def reply(self, request: ReplyRequest) -> AsyncIterator[Delta]:
         """Stream the model's reply; raise ``TextEngineError``, see ``host_for`` and ``HostLink.ask``."""
-        host = host_for(self._user_id, self._thread_id)
+        host = model_hosts().find(self._user_id, self._thread_id)
         turn_id, request_id = self._next_ids(request)
         headers = {_TURN_STATE: self._turn_state} if self._turn_state else {}
         fields = responses_api.request_fields(request, self._model, headers)

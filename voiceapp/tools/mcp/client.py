@@ -9,7 +9,7 @@ import asyncio
 import importlib
 import json
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +26,7 @@ from voiceapp.tools.mcp.messages import (
     McpNotListed,
     McpTool,
 )
+from voiceapp.types import JsonObject
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -64,33 +65,43 @@ class McpClient:
             return await self._call(action)
 
     async def _list(self, action: ListMcpTools) -> McpFact:
-        state = _State()
-        try:
-            async with asyncio.timeout(_LIST_TIMEOUT_S), self._connected(action.server, state) as client:
-                tools = await _all_tools(client)
-        except Exception as error:
-            message = _explain(error, state, _LIST_TIMEOUT_S)["message"]
-        else:
-            if len(json.dumps([tool.schema for tool in tools])) <= _MAX_LIST_CHARS:
-                return McpListed(action.item_id, tools)
-            message = "The MCP server's list of tools is too long."
+        found: list[McpTool] = []
+
+        async def ask(client: Client) -> None:
+            found.extend(await _all_tools(client))
+
+        error = await self._ask(action.server, _LIST_TIMEOUT_S, ask)
+        if error is None and len(json.dumps([tool.schema for tool in found])) <= _MAX_LIST_CHARS:
+            return McpListed(action.item_id, tuple(found))
+        message = error["message"] if error else "The MCP server's list of tools is too long."
         logger.info("No tools from an MCP server: %s", message)
         return McpNotListed(action.item_id, message)
 
     async def _call(self, action: CallMcpTool) -> McpFact:
+        called: list[McpCalled] = []
+
+        async def ask(client: Client) -> None:
+            result = await client.call_tool(action.name, action.arguments)
+            text = _text_of(result)
+            error = {"type": _TOOL_FAULT, "message": text} if result.is_error else None
+            called.append(McpCalled(action.item_id, None if error else text, error))
+
+        error = await self._ask(action.server, _CALL_TIMEOUT_S, ask)
+        # What the tool returned counts, even where the connection does not end well.
+        return called[0] if called else McpCalled(action.item_id, None, error)
+
+    async def _ask(
+        self, server: McpAddress, timeout_s: float, ask: Callable[[Client], Awaitable[None]]
+    ) -> JsonObject | None:
+        """Ask a server something; return why that failed, in the form of an event's ``error``."""
         state = _State()
         try:
-            async with asyncio.timeout(_CALL_TIMEOUT_S), self._connected(action.server, state) as client:
-                result = await client.call_tool(action.name, action.arguments)
-                text = _text_of(result)
-                state.result = McpCalled(action.item_id, text)
-                if result.is_error:
-                    state.result = McpCalled(action.item_id, None, {"type": _TOOL_FAULT, "message": text})
+            async with asyncio.timeout(timeout_s), self._connected(server, state) as client:
+                await ask(client)
         except Exception as error:
-            # What the tool brought counts, even where the connection does not end well.
-            return state.result or McpCalled(action.item_id, None, _explain(error, state, _CALL_TIMEOUT_S))
-        assert state.result is not None
-        return state.result
+            # The boundary of a package, and of what a server sends through it.
+            return _explain(error, state, timeout_s)
+        return None
 
     @asynccontextmanager
     async def _connected(self, server: McpAddress, state: _State) -> AsyncIterator[Client]:
@@ -110,7 +121,6 @@ class _State:
     """How far an operation has come, for the explanation of its failure."""
 
     guard: Guard | None = None
-    result: McpCalled | None = None
 
 
 class _Fault(Exception):

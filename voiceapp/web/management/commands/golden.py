@@ -14,7 +14,7 @@ from django.core.management import BaseCommand, CommandError
 
 from voiceapp.gateway import contract
 from voiceapp.gateway.generate import Generation
-from voiceapp.text import providers
+from voiceapp.process import Process
 from voiceapp.types import JsonObject
 
 QUESTION: Final = "What is twelve times twelve?"
@@ -41,7 +41,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, output: Path | None, **options: Any) -> None:
         """Write it; raises ``CommandError`` where the file cannot be written."""
-        text = json.dumps(asyncio.run(_document()), indent=2, ensure_ascii=False)
+        text = json.dumps(asyncio.run(_made()), indent=2, ensure_ascii=False)
         if output is None:
             self.stdout.write(text)
             return
@@ -51,14 +51,21 @@ class Command(BaseCommand):
             raise CommandError(f"{output} cannot be written: {error.strerror}.") from None
 
 
-async def _document() -> JsonObject:
+async def _made() -> JsonObject:
+    with Process() as process:
+        try:
+            return await _document(process)
+        finally:
+            await process.aclose()
+
+
+async def _document(process: Process) -> JsonObject:
     # The built-in brain: the same document on every machine, and no service is asked.
-    completions = (await providers.text_engine(settings.VOICE, embedded=True)).completions
+    completions = (await process.providers.get(settings.VOICE, embedded=True)).completions
     body: JsonObject = {"messages": [{"role": "user", "content": QUESTION, "cache": False}], "max_tokens": 64}
     request = contract.read_request(body)
     answer = await Generation(request, completions, settings.VOICE).whole()
     packets = [packet async for packet in Generation(request, completions, settings.VOICE).packets()]
-    await providers.aclose()
     return {
         "version": 1,
         "generate_request": msgspec.to_builtins(request),

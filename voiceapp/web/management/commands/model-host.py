@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import openai
 import websockets
+from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.clients.address import add_server_arguments, given_token, socket_address
@@ -41,7 +42,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve; raises ``CommandError`` with a sentence where that cannot be."""
-        url = socket_address(options["server"], "/ws/model-host/")
+        url = socket_address(options["server"], settings.VOICE.data_dir, "/ws/model-host/")
         token = given_token(options)
         if options["thread"]:
             url += f"?{urlencode({'thread': options['thread']})}"

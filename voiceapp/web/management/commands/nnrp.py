@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.clients.address import add_server_arguments, given_token, socket_address
@@ -43,7 +44,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask. Exits with 1 where no answer came."""
-        url = socket_address(options["server"], PATH)
+        url = socket_address(options["server"], settings.VOICE.data_dir, PATH)
         token = given_token(options)
         body: JsonObject = {
             "model": options["model"],

@@ -10,10 +10,9 @@ from uuid import UUID
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.errors import VoiceAppError
+from voiceapp.process import Process
 from voiceapp.records.reading.sessions import ended_sessions
-from voiceapp.records.store import store
 from voiceapp.review.worker import write_summary
-from voiceapp.text import providers
 
 
 class Command(BaseCommand):
@@ -29,15 +28,15 @@ class Command(BaseCommand):
         """Write them; stops with ``CommandError`` at the first that fails."""
         ids = ended_sessions(without_heading=not options["all"])
         try:
-            written = asyncio.run(_write(ids))
+            with Process() as process:
+                written = asyncio.run(_write(process, ids))
         except VoiceAppError as error:
             raise CommandError(error.message) from None
         self.stdout.write(f"Summarised {written} session(s).")
 
 
-async def _write(ids: list[UUID]) -> int:
+async def _write(process: Process, ids: list[UUID]) -> int:
     try:
         return sum([await write_summary(session_id) for session_id in ids])
     finally:
-        await providers.aclose()
-        await store.writer().aclose()
+        await process.aclose()

@@ -55,7 +55,7 @@ class Command(BaseCommand):
         if file is not None and not file.is_file():
             raise CommandError(f"There is no file {file}.")
         url = options["url"]
-        address = server_address(url)
+        address = server_address(url, settings.VOICE.data_dir)
         out: Path | None = options["out"]
         # Found out afterwards, the answers would be lost.
         if out is not None and (out.is_dir() or not out.parent.is_dir()):
