@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.parts.clock import pass_time
-from voiceapp.errors import VoiceAppError
+from voiceapp.errors import Refusal, TextEngineError, TextEngineTimeout, VoiceAppError
 from voiceapp.serving.exchange import (
     BODY_S,
     KEEP_ALIVE_S,
@@ -123,26 +123,26 @@ async def test_an_answer_is_json_with_its_length() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "status", "header"),
+    ("error", "status", "header"),
     [
-        ("invalid_json", 400, None),
-        ("invalid_api_key", 401, ("www-authenticate", "Bearer")),
-        ("body_too_large", 413, None),
-        ("rate_limit_exceeded", 429, ("retry-after", "1")),
-        ("text_engine_error", 502, None),
-        ("text_engine_timeout", 504, None),
+        (VoiceAppError("It is so."), 400, None),
+        (Refusal("refused", "It is so.", status=401), 401, ("www-authenticate", "Bearer")),
+        (Refusal("refused", "It is so.", status=413), 413, None),
+        (Refusal("refused", "It is so.", status=429), 429, ("retry-after", "1")),
+        (TextEngineError("It is so."), 502, None),
+        (TextEngineTimeout("It is so."), 504, None),
     ],
 )
 async def test_an_error_is_answered_with_its_status(
-    code: str, status: int, header: tuple[str, str] | None
+    error: VoiceAppError, status: int, header: tuple[str, str] | None
 ) -> None:
     async def fail(exchange: Exchange) -> None:
-        raise VoiceAppError("It is so.", code=code)
+        raise error
 
     client = Client()
     await client.serve(fail)
     assert client.status == status
-    assert json.loads(client.body) == {"detail": "It is so.", "code": code}
+    assert json.loads(client.body) == {"detail": "It is so.", "code": error.code}
     assert header is None or header in client.headers.items()
 
 

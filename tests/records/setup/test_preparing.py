@@ -71,7 +71,7 @@ async def main(user_id):
             print("said", at, flush=True)
             # Here time passes faster than it does: the disk, which is as fast as it is, keeps pace.
             kept = threading.Event()
-            recorder._disk.submit(kept.set)
+            recorder.disk().submit(kept.set)
             kept.wait()
         await asyncio.sleep(0.002)
 call_command("migrate", verbosity=0)
