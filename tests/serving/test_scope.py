@@ -10,7 +10,7 @@ import pytest
 from voiceapp.errors import Refusal
 from voiceapp.serving.scope import bearer_token, can_refuse_by_http, headers_of, query_of, refuse_upgrade
 
-BY_HTTP = {"extensions": {"websocket.http.response": {}}}
+BY_HTTP: dict[str, Any] = {"extensions": {"websocket.http.response": {}}}
 
 
 def test_headers_and_parameters_are_read() -> None:
