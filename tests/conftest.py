@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 from tests.parts.clock import DrivenLoop
+from tests.parts.waits import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,12 +18,19 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.test import Client
 
-    from tests.parts.engine_server import EngineServer
+    from tests.parts.engine_server import EngineHere, EngineServer
     from tests.parts.http_service import ShopService
     from tests.parts.page import Talk
     from voiceapp.process import Process
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
+
+
+# How long an example may take depends on the machine.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_asyncio_loop_factories() -> dict[str, type[DrivenLoop]]:
@@ -153,6 +162,15 @@ def engine() -> Iterator[EngineServer]:
         yield running
 
 
+@pytest.fixture
+async def engine_here() -> AsyncIterator[EngineHere]:
+    """The engine in the test's own event loop, in which time passes only where a client waits or speaks."""
+    from tests.parts.engine_server import engine_in_still_time
+
+    async with engine_in_still_time() as running:
+        yield running
+
+
 @pytest.fixture(scope="module")
 def product() -> Iterator[EngineServer]:
     """The whole product on a socket."""
@@ -192,7 +210,7 @@ async def gateway(site: str, token: str) -> AsyncIterator[httpx.AsyncClient]:
 
     headers = {"authorization": f"Bearer {token}"}
     # Plain HTTP: to read certificates would take longer than most tests.
-    async with httpx.AsyncClient(base_url=site, headers=headers, timeout=20, verify=False) as client:
+    async with httpx.AsyncClient(base_url=site, headers=headers, timeout=PATIENCE_S, verify=False) as client:
         yield client
 
 

@@ -126,7 +126,9 @@ def broken(rng: random.Random) -> bytes | str:
 async def attack(url: str, rng: random.Random, goes_on: Callable[[], bool], seen: Counter[str]) -> None:
     """Connect again and again, send, and read every answer."""
     while goes_on():
-        async with websockets.connect(f"{url}?token={TOKEN}", compression=None, max_size=None) as socket:
+        async with websockets.connect(
+            f"{url}?token={TOKEN}", compression=None, max_size=None, open_timeout=None
+        ) as socket:
             reader = asyncio.create_task(read(socket, seen))
             try:
                 if rng.random() < 0.9:

@@ -24,4 +24,7 @@ if not os.environ.get("DATABASE_URL"):
     DATABASES["default"]["TEST"] = {"NAME": f"{_folder}/test.sqlite3"}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 SERVESTATIC_USE_FINDERS = True
+# Static files are looked up when they are asked for: to list them all takes longer than most tests, and every
+# test client would do it.
+SERVESTATIC_AUTOREFRESH = True
 STATIC_ROOT.mkdir(exist_ok=True)

@@ -16,6 +16,7 @@ from jsonschema import Draft7Validator
 from tests.parts.chat_server import calls, chat_server, chunk, sse, text
 from tests.parts.contracts import load
 from tests.parts.hosts import generate
+from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.chat_as_responses import ChatEvents
 from voiceapp.clients.model_host import ModelHost
 from voiceapp.text.model_host import messages
@@ -40,7 +41,7 @@ async def hosting(server: str, token: str, endpoint: str, **options: Any) -> Asy
             )
         )
         try:
-            await asyncio.wait_for(connected.wait(), 5)
+            await asyncio.wait_for(connected.wait(), PATIENCE_S)
             yield lines
         finally:
             running.cancel()
@@ -93,7 +94,7 @@ async def test_an_endpoint_without_responses_is_asked_for_chat(server: str, toke
         ready = asyncio.Event()
         hosted = ModelHost(client, "voiceapp-embedded", "auto", lambda line: ready.set())
         running = asyncio.create_task(hosted.run(f"{server}/ws/model-host/", token))
-        await asyncio.wait_for(ready.wait(), 5)
+        await asyncio.wait_for(ready.wait(), PATIENCE_S)
         asked = [{"role": "user", "content": "What is twelve times twelve?"}]
         answer = (await generate(server, token, messages=asked)).json()
         running.cancel()

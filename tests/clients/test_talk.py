@@ -26,6 +26,7 @@ from tests.browser.product import running_product
 from tests.parts.engine_parts import heard_as, quiet, recording
 from tests.parts.places import ROOT
 from tests.parts.servers import free_port
+from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.talk import Talk
 from voiceapp.config import SETTINGS
 from voiceapp.datafolder.server_note import write_server_file
@@ -62,10 +63,10 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def wait_for(address: str, words: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         try:
-            if words in urllib.request.urlopen(address, timeout=5).read().decode():
+            if words in urllib.request.urlopen(address, timeout=PATIENCE_S).read().decode():
                 return
         except urllib.error.URLError:
             pass
@@ -80,7 +81,7 @@ def manage(data_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env=environment(data_dir),
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -101,18 +102,18 @@ def sound_file(folder: Path, name: str, audio: bytes = b"") -> str:
 
 @pytest.fixture(scope="module")
 def talks(data_dir: Path) -> dict[str, Future[dict[str, Any]]]:
-    """Conversations of some seconds each, held three at a time: a user may hold four."""
+    """Conversations of some seconds each, held four at a time, which is as many as a user may hold."""
     both = sound_file(data_dir, "both", recording("weather") + quiet(2000) + recording("hello"))
     hello = sound_file(data_dir, "hello")
     said: dict[str, tuple[str, ...]] = {
-        "mixed": (sound_file(data_dir, "joke"), "--text", "My name is Ada.", "--text", "What is my name?"),
+        "mixed": (hello, "--text", "My name is Ada.", "--text", "What is my name?"),
         "barge-in": (both,),
         "pcmu": (hello, "--assistant", "pcmu"),
         "pcma": (hello, "--assistant", "pcma"),
         "tools": ("--text", "Take a note: buy milk.", "--text", "What are my notes?"),
         "question": (hello, "--out", str(data_dir / "reply.wav")),
     }
-    with ThreadPoolExecutor(3) as pool:
+    with ThreadPoolExecutor(4) as pool:
         held = {}
         for name, arguments in said.items():
             held[name] = pool.submit(talk, data_dir, *arguments)
@@ -175,13 +176,11 @@ def test_a_server_that_stops_tells_and_keeps(tmp_path: Path) -> None:
         )
         database = tmp_path / "voiceapp.sqlite3"
         spoken = "SELECT count(*) FROM records_item"
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline and query(database, spoken) == [(0,)]:
             time.sleep(0.05)
-        stopped = time.monotonic()
     # Leaving the block sent SIGTERM and waited for the end.
-    assert time.monotonic() - stopped < 30
-    out, _ = speaker.communicate(timeout=30)
+    out, _ = speaker.communicate(timeout=PATIENCE_S)
     assert json.loads(out)["ended"] == "server_stopped"
     assert query(database, "SELECT end_reason FROM records_session") == [("server_stopped",)]
     assert query(database, spoken) != [(0,)]

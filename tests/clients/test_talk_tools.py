@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.scripted import ScriptedServer
+from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.talk import Talk
 
 READY = {
@@ -43,7 +44,7 @@ async def test_a_call_is_answered_by_the_option_and_said_aloud(server: ScriptedS
         link.close(4000)
         return found
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         _, answered = await asyncio.gather(
             talk.run(server.url, "", file=None, texts=["Buy one."], assistant=None), asyncio.to_thread(serve)
         )

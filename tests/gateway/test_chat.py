@@ -15,7 +15,7 @@ from django.conf import settings
 
 from tests.parts.chat_server import STOP, USAGE, chat_behind, sse, text
 from tests.parts.gateway_requests import HELLO, SCHEMA
-from tests.parts.waits import wait_until
+from tests.parts.waits import PATIENCE_S, wait_until
 from voiceapp.records.models import TokenUsage
 from voiceapp.text.chat.result import Collector
 
@@ -133,7 +133,7 @@ async def test_the_official_client_lists_the_models(site: str) -> None:
         assert [model.id async for model in await sdk.models.list()] == ["voiceapp-embedded"]
         with pytest.raises(openai.AuthenticationError):
             await sdk.with_options(api_key="wrong").models.list()
-    async with httpx.AsyncClient(base_url=site) as stranger:
+    async with httpx.AsyncClient(base_url=site, timeout=PATIENCE_S) as stranger:
         refused = await stranger.post("/openai/v1/models")
         assert (refused.status_code, refused.headers["allow"]) == (405, "GET")
 
@@ -150,7 +150,7 @@ async def test_api_tokens_open_the_chat_addresses_and_are_charged(site: str, tok
 
 
 async def test_a_token_in_the_address_opens_the_chat_addresses_as_well(site: str, token: str) -> None:
-    async with httpx.AsyncClient(base_url=site) as stranger:
+    async with httpx.AsyncClient(base_url=site, timeout=PATIENCE_S) as stranger:
         for given, status in ((token, 200), ("va_wrong", 401)):
             asked = {"model": "m", "messages": QUESTION}
             answer = await stranger.post(f"/openai/v1/chat/completions?token={given}", json=asked)
@@ -208,8 +208,8 @@ async def test_a_client_that_leaves_a_whole_answer_pays_for_what_was_said(
         asked = asyncio.create_task(sdk.chat.completions.create(model="m", messages=QUESTION))
         await wait_until(lambda: bool(brought))
         asked.cancel()
-        await asyncio.wait_for(chat.left.wait(), 1)
-        async with asyncio.timeout(5):
+        await asyncio.wait_for(chat.left.wait(), PATIENCE_S)
+        async with asyncio.timeout(PATIENCE_S):
             while not await TokenUsage.objects.aexists():
                 await asyncio.sleep(0.01)
     assert (await TokenUsage.objects.aget()).tokens_out > 0

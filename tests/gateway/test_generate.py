@@ -19,7 +19,7 @@ from tests.parts.chat_server import STOP, USAGE, chat_behind, chunk, sse, text
 from tests.parts.contracts import load
 from tests.parts.forgetting import forget_tokens
 from tests.parts.gateway_requests import HELLO, SCHEMA
-from tests.parts.waits import wait_until
+from tests.parts.waits import PATIENCE_S, wait_until
 from voiceapp.records.models import ApiToken, TokenUsage
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -176,7 +176,7 @@ async def test_a_body_that_is_no_json_or_too_large_is_refused(gateway: httpx.Asy
 
 
 async def test_only_tokens_open_it(site: str, token: str, user: User) -> None:
-    async with httpx.AsyncClient(base_url=site) as stranger:
+    async with httpx.AsyncClient(base_url=site, timeout=PATIENCE_S) as stranger:
         for headers in ({}, {"authorization": "Bearer va_wrong"}, {"authorization": f"Basic {token}"}):
             answer = await stranger.post("/v1/generate", json=HELLO, headers=headers)
             assert (answer.status_code, answer.json()["code"]) == (401, "not_authorized")
@@ -210,7 +210,7 @@ async def test_requests_at_once_are_limited(
         second = await gateway.post("/v1/generate", json=HELLO)
         assert second.json()["code"] == "quota_concurrent"
         await running.aclose()
-        await asyncio.wait_for(chat.left.wait(), 5)
+        await asyncio.wait_for(chat.left.wait(), PATIENCE_S)
 
 
 async def test_a_client_that_leaves_ends_the_work_behind_within_a_second(
@@ -223,7 +223,7 @@ async def test_a_client_that_leaves_ends_the_work_behind_within_a_second(
                 bytes_read = running.aiter_bytes()
                 while b"three" not in await anext(bytes_read):
                     pass
-            await asyncio.wait_for(chat.left.wait(), 1)
+            await asyncio.wait_for(chat.left.wait(), PATIENCE_S)
 
 
 async def test_a_caller_of_the_whole_answer_who_leaves_ends_the_work_too(
@@ -233,7 +233,7 @@ async def test_a_caller_of_the_whole_answer_who_leaves_ends_the_work_too(
         asked = asyncio.create_task(gateway.post("/v1/generate", json=HELLO))
         await wait_until(lambda: bool(chat.requests))
         asked.cancel()
-        await asyncio.wait_for(chat.left.wait(), 1)
+        await asyncio.wait_for(chat.left.wait(), PATIENCE_S)
 
 
 async def test_silence_is_broken_by_comments(

@@ -19,10 +19,13 @@ from django.test import AsyncClient
 
 from tests.parts.forgetting import forget_tokens
 from tests.parts.hosts import COMPLETED, delta, generate, host
+from tests.parts.stalls import turns_during
+from tests.parts.waits import PATIENCE_S
 from voiceapp.gateway import host_consumer
 from voiceapp.gateway.host_consumer import ModelHostConsumer
 from voiceapp.records.models import ApiToken, Assistant
 from voiceapp.records.store.tokens import make_token
+from voiceapp.serving.consumer import MESSAGES_A_TURN
 from voiceapp.text.model_host import link as host_link
 from voiceapp.text.model_host import provider
 
@@ -102,8 +105,9 @@ async def test_a_host_that_floods_fills_no_log(user: User, caplog: pytest.LogCap
         assert message["type"] == "websocket.accept"
 
     with caplog.at_level(logging.INFO, "voiceapp.text.model_host"):
-        await ModelHostConsumer.as_asgi()(scope, receive, send)
+        turns = await turns_during(ModelHostConsumer.as_asgi()(scope, receive, send))
     noted = [record for record in caplog.records if record.name == "voiceapp.text.model_host.link"]
+    assert turns >= 20_000 // MESSAGES_A_TURN
     assert len(noted) == host_link.MAX_LOGGED + 1
     assert "20000 messages were dropped" in caplog.text
 
@@ -191,13 +195,15 @@ async def page(server: str, user: User, assistant: str) -> AsyncIterator[websock
         "cookie": f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
     }
     origin: Any = server.replace("ws://", "http://")
-    async with websockets.connect(f"{server}/ws/voice/", additional_headers=headers, origin=origin) as socket:
+    async with websockets.connect(
+        f"{server}/ws/voice/", additional_headers=headers, origin=origin, open_timeout=PATIENCE_S
+    ) as socket:
         await socket.send(json.dumps({"type": "session.start", "assistant": assistant}))
         yield socket
 
 
 async def until(socket: websockets.ClientConnection, kind: str) -> dict[str, Any]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             message = await socket.recv()
             if isinstance(message, str) and (event := json.loads(message))["type"] == kind:

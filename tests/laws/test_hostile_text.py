@@ -18,6 +18,7 @@ import pytest
 from tests.parts.chat_server import chat_behind, chat_server, chunk, sse
 from tests.parts.places import ROOT
 from tests.parts.servers import Server
+from tests.parts.waits import PATIENCE_S
 from voiceapp.records.models import ApiToken, TokenUsage
 from voiceapp.serving import exchange
 from voiceapp.text.chat import result
@@ -74,7 +75,7 @@ async def test_a_body_that_never_comes_is_not_waited_for(
     host, port = site.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(head(path, token, 99) + b'{"mess')
-    answer = await asyncio.wait_for(reader.readuntil(b"}"), 10)
+    answer = await asyncio.wait_for(reader.readuntil(b"}"), PATIENCE_S)
     assert answer.startswith(b"HTTP/1.1 408")
     assert b'"body_too_slow"' in answer
     writer.close()
@@ -85,7 +86,7 @@ async def test_a_body_that_says_it_is_too_large_is_refused_before_it_comes(site:
     host, port = site.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(head(CHAT, token, 10**12))
-    assert (await asyncio.wait_for(reader.readline(), 10)).startswith(b"HTTP/1.1 413")
+    assert (await asyncio.wait_for(reader.readline(), PATIENCE_S)).startswith(b"HTTP/1.1 413")
     writer.close()
 
 
@@ -121,9 +122,9 @@ async def test_whoever_leaves_before_the_answer_pays_for_the_question(
     _, writer = await asyncio.open_connection(host, int(port))
     body = json.dumps({"messages": [{"role": "user", "content": "x" * 400}], "stream": stream}).encode()
     writer.write(head(CHAT, token, len(body)) + body)
-    await asyncio.wait_for(asked_for.wait(), 10)
+    await asyncio.wait_for(asked_for.wait(), PATIENCE_S)
     writer.transport.abort()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not await TokenUsage.objects.filter(tokens_in__gte=100).aexists():
             await asyncio.sleep(0.02)
     assert await ApiToken.objects.acount() == 1
@@ -205,14 +206,14 @@ async def test_answers_under_way_end_in_words_when_the_server_stops(tmp_path: Pa
             env.pop("DJANGO_SETTINGS_MODULE", None)
             token = (await asyncio.to_thread(subprocess.check_output, made, env=env)).decode().strip()
             headers = {"authorization": f"Bearer {token}"}
-            async with httpx.AsyncClient(base_url=server.url, headers=headers, timeout=30) as client:
+            async with httpx.AsyncClient(base_url=server.url, headers=headers, timeout=PATIENCE_S) as client:
                 body = {"messages": HELLO}
                 asked = [
                     asyncio.create_task(client.post("/v1/generate", json=body)),
                     asyncio.create_task(client.post("/v1/generate/stream", json=body)),
                     asyncio.create_task(client.post(CHAT, json={**body, "stream": True})),
                 ]
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(PATIENCE_S):
                     while len(chat.requests) < 3:
                         await asyncio.sleep(0.02)
                 server.send(signal.SIGTERM)

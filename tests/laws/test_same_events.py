@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.parts.engine_parts import loaded, quiet, recording
-from tests.parts.engine_server import engine_server
+from tests.parts.clock import in_its_time, pass_time
+from tests.parts.engine_parts import quiet, recording
+from tests.parts.engine_server import engine_in_still_time
 from tests.parts.page import Page, call_service
 from tests.parts.scripted import service
 from voiceapp.protocol.dialects import Dialect
@@ -51,8 +51,7 @@ async def through_a_service(
 
 
 async def through_the_engine(page: Page, settings: Any, folder: Any) -> list[tuple[str, ...]]:
-    loaded()
-    with engine_server() as engine:
+    async with engine_in_still_time() as engine:
         settings.VOICE = replace(
             settings.VOICE,
             azure_endpoint="",
@@ -63,19 +62,18 @@ async def through_the_engine(page: Page, settings: Any, folder: Any) -> list[tup
         )
         await page.connect()
         await page.until("session.ready")
-        speaking = asyncio.create_task(speak(page))
-        await page.until("response.done")
-        speaking.cancel()
-        await page.hang_up()
+        await speak(page)
+        await in_its_time(page.until("response.done"))
+        await in_its_time(page.hang_up())
         return told(page)
 
 
 async def speak(page: Page) -> None:
-    """Say the recording in half its time, and then nothing."""
-    sound = recording("hello") + quiet(3000)
+    """Say the recording, and then nothing."""
+    sound = recording("hello") + quiet(1000)
     for at in range(0, len(sound), FRAME_BYTES):
         await page.socket.send_to(bytes_data=sound[at : at + FRAME_BYTES])
-        await asyncio.sleep(0.01)
+        await pass_time(0.02)
 
 
 async def test_the_page_cannot_tell_the_services_apart(

@@ -15,6 +15,7 @@ import websockets
 from tests.parts.engine_parts import heard_as, quiet, recording
 from tests.parts.engine_server import GA, connect
 from tests.parts.places import ROOT
+from tests.parts.waits import PATIENCE_S
 
 KEY = "a key for this test"
 
@@ -64,6 +65,8 @@ async def test_a_spoken_turn_under_daphne(daphne: Daphne) -> None:
 @pytest.mark.slow
 async def test_a_wrong_key_is_refused_under_daphne(daphne: Daphne) -> None:
     with pytest.raises(websockets.InvalidStatus) as caught:
-        async with websockets.connect(daphne.address + GA, additional_headers={"api-key": "wrong"}):
+        async with websockets.connect(
+            daphne.address + GA, additional_headers={"api-key": "wrong"}, open_timeout=PATIENCE_S
+        ):
             pass
     assert caught.value.response.status_code in (401, 403)

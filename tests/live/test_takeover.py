@@ -25,6 +25,7 @@ from tests.parts.servers import (
     redis_server,
     signed_in,
 )
+from tests.parts.waits import PATIENCE_S
 
 pytestmark = [
     pytest.mark.slow,
@@ -169,7 +170,7 @@ def kept(servers: Pair, session_id: str) -> str:
 
 async def recording(servers: Pair, session_id: str) -> Any:
     """Return the samples of a session's recording, once all its parts are in it."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while list((servers.folder / "recordings").glob(f"{session_id}*.wav")):
             await asyncio.sleep(0.05)
     data = fetched(f"{servers.second.url}/sessions/{session_id}/recording.flac", servers.cookies)
@@ -203,7 +204,7 @@ async def test_a_session_is_taken_from_a_process_that_does_not_answer(
         await said(upstream, page, "remember this", 1)
         await heard(upstream, page, "I will.", 1)
         # What was said a quarter of a second ago is kept; on a busy machine, a little later.
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while "I will." not in await asyncio.to_thread(kept, servers, session_id):
                 await asyncio.sleep(0.05)
         servers.first.send(how)

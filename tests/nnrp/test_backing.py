@@ -26,6 +26,7 @@ from tests.parts.nnrp_parts import (
     native_events,
     native_submit,
 )
+from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.nnrp import connect
 from voiceapp.config import EMBEDDED_MODEL
 from voiceapp.errors import RemoteProtocolError, UpstreamRefused
@@ -57,7 +58,7 @@ async def test_the_brain_answers_and_the_token_pays(server: str, token: str) -> 
         row = await TokenUsage.objects.filter(token__name="tests").afirst()
         return (row.tokens_in, row.tokens_out) if row else (0, 0)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         # The answer does not wait for the books.
         while await used() == (0, 0):
             await asyncio.sleep(0.02)

@@ -36,6 +36,7 @@ from tests.parts.nnrp_parts import (
     steady,
 )
 from tests.parts.nnrp_talk import begin, raw, received, submit, talking
+from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.nnrp import connect
 from voiceapp.errors import TextEngineError
 from voiceapp.nnrp import profile, wire
@@ -157,7 +158,7 @@ async def test_an_independent_client_cancels_and_goes_on() -> None:
 
     async with serving(nnrp_app(Door(Scripted(script)))) as url:
         cancelled, after = await asyncio.to_thread(drive, url)
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PATIENCE_S):
             await endless.closed.wait()
     assert cancelled[-1] == {"type": "drop", "reason": DropReason.PEER_CANCELLED}
     assert after[-1]["body"]["choices"][0]["message"]["content"] == "Hello"
@@ -219,7 +220,7 @@ async def test_an_independent_clients_deadline_reaches_the_operation() -> None:
 
     async with serving(nnrp_app(Door(Scripted(endless)))) as url:
         result = await asyncio.to_thread(drive, url)
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PATIENCE_S):
             await endless.closed.wait()
     assert result.event.value.metadata.value.status_code == Status.CANCELLED
 

@@ -15,6 +15,7 @@ from tests.parts.chat_server import text
 from tests.parts.clock import pass_time
 from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, nnrp_app, serving, steady
 from tests.parts.nnrp_talk import begin, raw, received, submit, talking
+from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import UpstreamClosed
 from voiceapp.nnrp import consumer, wire
@@ -60,7 +61,7 @@ async def test_a_client_that_never_says_hello_is_sent_away() -> None:
 async def test_nobody_comes_in_without_a_token(query: str) -> None:
     async with serving(nnrp_app(Door(Scripted(steady)))) as url:
         with pytest.raises(websockets.InvalidStatus) as caught:
-            async with websockets.connect(url + query):
+            async with websockets.connect(url + query, open_timeout=PATIENCE_S):
                 pass
     assert caught.value.response.status_code == 401
     assert b"not_authorized" in (caught.value.response.body or b"")

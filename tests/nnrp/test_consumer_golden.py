@@ -13,6 +13,7 @@ import websockets
 from tests.parts.chat_server import text
 from tests.parts.contracts import load
 from tests.parts.nnrp_parts import TOKEN, Door, Scripted, nnrp_app, serving
+from tests.parts.waits import PATIENCE_S
 from voiceapp.types import JsonObject
 
 HEADER = struct.Struct("<4sBBBBIIIIIHHQ")
@@ -59,7 +60,7 @@ def submit(operation: int, envelope: JsonObject) -> tuple[bytes, bytes]:
 
 async def received(socket: websockets.ClientConnection) -> tuple[int, int, int, bytes, bytes]:
     """Return the next packet: its type, session, frame, metadata and body."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         data = await socket.recv()
     assert isinstance(data, bytes)
     magic, version, form, kind, length, _, metadata, body, session, frame, *_ = HEADER.unpack(data[:40])
@@ -82,7 +83,10 @@ async def test_the_published_bytes_open_a_session_and_run_an_operation() -> None
     packets = [bytes.fromhex(case["packet_hex"]) for case in cases.values() if "packet_hex" in case]
     assert packets
     app = nnrp_app(Door(Scripted(hello)))
-    async with serving(app) as url, websockets.connect(f"{url}?token={TOKEN}", compression=None) as socket:
+    async with (
+        serving(app) as url,
+        websockets.connect(f"{url}?token={TOKEN}", compression=None, open_timeout=PATIENCE_S) as socket,
+    ):
         published = bytes.fromhex(cases["l0.control.client_hello.golden"].popitem()[1])
         assert len(published) == len(HELLO) == 64
         await socket.send(packet(CLIENT_HELLO, HELLO))
@@ -131,7 +135,10 @@ async def test_a_published_hello_that_asks_for_another_profile_is_refused_in_for
     [given] = [case for case in cases if case["id"] == "l0.control.client_hello.golden"]
     metadata = bytes.fromhex(next(iter(given["parameters"].values())))
     app = nnrp_app(Door(Scripted(hello)))
-    async with serving(app) as url, websockets.connect(f"{url}?token={TOKEN}", compression=None) as socket:
+    async with (
+        serving(app) as url,
+        websockets.connect(f"{url}?token={TOKEN}", compression=None, open_timeout=PATIENCE_S) as socket,
+    ):
         # It announces 96 bytes of credentials.
         await socket.send(packet(CLIENT_HELLO, metadata, bytes(96)))
         kind, _, _, answered, _ = await received(socket)

@@ -34,6 +34,7 @@ from tests.parts.nnrp_parts import (
     serving,
     steady,
 )
+from tests.parts.waits import PATIENCE_S
 from voiceapp.errors import TextEngineError
 from voiceapp.nnrp import events_http, work
 from voiceapp.nnrp.events_http import EventsApp
@@ -51,7 +52,7 @@ async def client_of(url: str, token: str = TOKEN) -> AsyncIterator[httpx.AsyncCl
     base = url.replace("ws://", "http://").removesuffix("/nnrp")
     headers = {"authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(
-        base_url=base, headers=headers, timeout=20, trust_env=False, verify=False
+        base_url=base, headers=headers, timeout=PATIENCE_S, trust_env=False, verify=False
     ) as client:
         yield client
 
@@ -142,7 +143,7 @@ async def test_events_arrive_while_the_answer_goes_on() -> None:
         await gate.wait()
         yield text(" second", finish_reason="stop")
 
-    async with talking(script) as (client, _, _), asyncio.timeout(10):
+    async with talking(script) as (client, _, _), asyncio.timeout(PATIENCE_S):
         found = []
         async for event in each(client, request()):
             found.append(event)
@@ -168,7 +169,7 @@ async def test_text_that_looks_like_the_streams_own_lines_stays_text() -> None:
 
 async def test_the_work_ends_when_the_client_leaves_and_what_was_said_is_charged() -> None:
     endless = Endless()
-    async with talking(endless) as (client, door, app), asyncio.timeout(10):
+    async with talking(endless) as (client, door, app), asyncio.timeout(PATIENCE_S):
         events = each(client, request())
         assert (await anext(events))["delta"] == "word "
         await events.aclose()
@@ -188,7 +189,7 @@ async def test_a_reader_who_does_not_read_stops_the_service_behind() -> None:
             async for one in chunks:
                 yield {**one, "padding": "x" * 50_000}
 
-    async with talking(bulky) as (client, _, app), asyncio.timeout(20):
+    async with talking(bulky) as (client, _, app), asyncio.timeout(PATIENCE_S):
         asked = {**request(), "nnrp": {"diagnostics": True}}
         async with client.stream("POST", PATH, json=asked) as response:
             assert response.status_code == 200
@@ -219,7 +220,7 @@ async def test_time_outs_and_failures_are_told_by_the_terminal_event() -> None:
 
 async def test_a_client_has_as_many_events_as_it_wants() -> None:
     endless = Endless()
-    async with talking(endless) as (client, _, _), asyncio.timeout(10):
+    async with talking(endless) as (client, _, _), asyncio.timeout(PATIENCE_S):
         events = await told(client, {**request(), "nnrp": {"cancel_after_events": 3}})
         await endless.closed.wait()
     assert [event["type"] for event in events[3:]] == ["response.cancelled"]
@@ -284,7 +285,7 @@ async def test_requests_wait_for_their_turn_but_not_too_many(monkeypatch: pytest
         running -= 1
         yield text("done", finish_reason="stop")
 
-    async with talking(script, at_once=1) as (client, _, app), asyncio.timeout(10):
+    async with talking(script, at_once=1) as (client, _, app), asyncio.timeout(PATIENCE_S):
         both = [asyncio.create_task(told(client, request())) for _ in range(2)]
         while app.under_way < 2 or not running:
             await asyncio.sleep(0.005)
@@ -302,7 +303,7 @@ async def test_every_operation_has_its_end_when_the_server_stops(
     monkeypatch.setattr(events_http, "DRAIN_S", 0.3)
     monkeypatch.setattr(exchange, "STOP_S", 0.0)
     endless = Endless()
-    async with talking(endless) as (client, door, app), asyncio.timeout(10):
+    async with talking(endless) as (client, door, app), asyncio.timeout(PATIENCE_S):
         events = each(client, request())
         found = [await anext(events)]
         stopping = asyncio.create_task(app.drain())

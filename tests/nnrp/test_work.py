@@ -14,6 +14,7 @@ from tests.parts.clock import pass_time, until_still
 from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, nnrp_app, remote, serving, steady
 from tests.parts.nnrp_talk import WIDE, begin, raw, received, submit, talking
 from tests.parts.places import ROOT
+from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import RemoteProtocolError, UpstreamClosed, UpstreamRefused
 from voiceapp.nnrp import consumer, operations, packet_queue, profile, wire, work
@@ -43,7 +44,7 @@ async def test_a_cancel_ends_the_request_behind() -> None:
             await anext(events)
         assert caught.value.reason == DropReason.PEER_CANCELLED
         # It would hold its answer for ever.
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await chat.left.wait()
 
 
@@ -53,7 +54,7 @@ async def test_a_client_that_goes_away_ends_its_requests() -> None:
         running = await (await client.open_session()).start(body())
         await anext(running.events())
         await client._socket.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await endless.closed.wait()
             while not door.charged:
                 await asyncio.sleep(0.01)
@@ -65,7 +66,7 @@ async def test_enough_events_cancel_an_operation_from_this_side() -> None:
     async with talking(endless) as (client, _, _):
         running = await (await client.open_session()).start(body(), policy={"cancel_after_events": 3})
         events = [event async for event in running.events()]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await endless.closed.wait()
     assert [event["type"] for event in events[:-1]] == ["response.output_text.delta"] * 3
     assert events[-1] == {"type": "response.cancelled", "reason": "cancel_after_events"}
@@ -166,7 +167,7 @@ async def test_a_token_has_a_bounded_number_of_connections(monkeypatch: pytest.M
             with pytest.raises(UpstreamRefused, match="429"):
                 async with connect(url, TOKEN):
                     pass
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 try:
                     async with connect(url, TOKEN) as client:
@@ -197,7 +198,7 @@ async def test_a_client_that_does_not_read_is_bounded_and_sent_away() -> None:
         socket.transport.pause_reading()
         await until_still(lambda: made)
         await pass_time(consumer.SEND_S + 1)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while connections:
                 await asyncio.sleep(0.05)
         socket.transport.abort()

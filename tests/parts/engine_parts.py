@@ -75,11 +75,8 @@ def say(text: str, audio_format: AudioFormat = AudioFormat.PCM16) -> bytes:
 def other_voices(audio_format: AudioFormat = AudioFormat.PCM16) -> dict[str, bytes]:
     """Return the same sentences said by others, as far as they are at hand."""
     files = {name: SHARED / "audio" / f"{name}.wav" for name in RECORDINGS}
-    return {
-        name: in_format(*soundfile.read(file, dtype="int16"), audio_format)
-        for name, file in files.items()
-        if file.exists()
-    }
+    found = {name: soundfile.read(file, dtype="int16") for name, file in files.items() if file.exists()}
+    return {name: in_format(samples, rate, audio_format) for name, (samples, rate) in found.items()}
 
 
 def in_format(samples: NDArray[np.int16], rate: int, audio_format: AudioFormat) -> bytes:

@@ -10,18 +10,21 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import uvicorn
 import websockets
 from django.conf import settings
 
-from tests.parts.engine_parts import quiet
-from tests.parts.quick_server import QuickServer
+from tests.parts.clock import in_its_time, pause, still_time
+from tests.parts.engine_parts import loaded, quiet
+from tests.parts.quick_server import QuickServer, in_this_loop
+from tests.parts.waits import PATIENCE_S
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.server.consumer import RealtimeConsumer
 
-TIMEOUT_S = 30
+TIMEOUT_S = PATIENCE_S
 
 
 class Addressed(Protocol):
@@ -79,6 +82,22 @@ def engine_server() -> Iterator[EngineServer]:
         yield server
 
 
+@dataclass(frozen=True)
+class EngineHere:
+    """The engine, served in the test's own event loop."""
+
+    address: str
+
+
+@asynccontextmanager
+async def engine_in_still_time() -> AsyncIterator[EngineHere]:
+    """Serve the engine in this event loop, while time passes only where a client waits or speaks."""
+    await asyncio.to_thread(loaded)
+    async with in_this_loop(RealtimeConsumer.as_asgi()) as address:
+        with still_time():
+            yield EngineHere(address)
+
+
 GA = "/openai/v1/realtime?model=some-model"
 PREVIEW = "/openai/realtime?api-version=2025-04-01-preview&deployment=some-model"
 
@@ -105,6 +124,9 @@ class RealtimeClient:
 
     async def until(self, *kinds: str) -> dict[str, Any]:
         """Read on until one of ``kinds`` comes; return it."""
+        return await in_its_time(self._until(kinds))
+
+    async def _until(self, kinds: tuple[str, ...]) -> dict[str, Any]:
         async with asyncio.timeout(TIMEOUT_S):
             while (event := await self.until_any())["type"] not in kinds:
                 pass
@@ -117,7 +139,7 @@ class RealtimeClient:
     async def speak(
         self, audio: bytes, audio_format: AudioFormat = AudioFormat.PCM16, *, paced: bool = False
     ) -> None:
-        """Append audio in frames of 20 ms, in real time if ``paced``."""
+        """Append audio in frames of 20 ms, in the time that it takes to say it if ``paced``."""
         size = 20 * audio_format.bytes_per_ms
         loop = asyncio.get_running_loop()
         due = loop.time()
@@ -126,7 +148,7 @@ class RealtimeClient:
             await self.send("input_audio_buffer.append", audio=frame)
             if paced:
                 due += 0.02
-                await asyncio.sleep(max(0, due - loop.time()))
+                await pause(max(0, due - loop.time()))
 
     async def finish_turn(self, audio_format: AudioFormat = AudioFormat.PCM16) -> None:
         """Be silent for long enough to end a turn."""
@@ -146,7 +168,10 @@ async def connect(server: Addressed, path: str = GA, **options: Any) -> AsyncIte
     """Connect with the engine's key and read ``session.created``."""
     options.setdefault("additional_headers", {"api-key": settings.VOICE.engine_api_key})
     async with websockets.connect(
-        server.address + path, max_size=None, compression=None, **{"max_queue": None, **options}
+        server.address + path,
+        max_size=None,
+        compression=None,
+        **{"max_queue": None, "open_timeout": PATIENCE_S, **options},
     ) as connection:
         client = RealtimeClient(connection)
         client.events.append(json.loads(await connection.recv()))

@@ -13,6 +13,7 @@ import websockets
 from jsonschema import Draft7Validator
 
 from tests.parts.contracts import load
+from tests.parts.waits import PATIENCE_S
 from voiceapp.text.provider import ReplyRequest, Said
 
 REQUEST = ReplyRequest("Be kind.", (Said("user", "Hello"),), spoken=False)
@@ -34,7 +35,7 @@ class Host:
         await self.socket.send(json.dumps(fields))
 
     async def receive(self) -> dict[str, Any]:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             message: dict[str, Any] = json.loads(await self.socket.recv())
         assert "jsonrpc" not in message
         return message
@@ -71,7 +72,9 @@ class Host:
 @asynccontextmanager
 async def host(server: str, token: str, query: str = "", *, ready: bool = True) -> AsyncIterator[Host]:
     address = f"{server}/ws/model-host/{query}"
-    async with websockets.connect(address, additional_headers={"authorization": f"Bearer {token}"}) as socket:
+    async with websockets.connect(
+        address, additional_headers={"authorization": f"Bearer {token}"}, open_timeout=PATIENCE_S
+    ) as socket:
         made = Host(socket)
         if ready:
             await made.shake_hands()
@@ -87,7 +90,7 @@ def delta(words: str) -> dict[str, Any]:
 
 async def generate(server: str, token: str, **body: Any) -> httpx.Response:
     async with httpx.AsyncClient(
-        base_url=server.replace("ws://", "http://"), timeout=20, verify=False
+        base_url=server.replace("ws://", "http://"), timeout=PATIENCE_S, verify=False
     ) as client:
         return await client.post(
             "/v1/generate",

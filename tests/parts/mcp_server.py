@@ -16,8 +16,9 @@ from mcp_types import ToolAnnotations
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.parts.quick_server import QuickServer
+from tests.parts.waits import PATIENCE_S
 
-WAIT_S = 30
+WAIT_S = PATIENCE_S
 
 
 class ToolServer(QuickServer):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -12,7 +11,6 @@ from functools import cache
 from typing import Any
 
 import openai
-import uvicorn
 from nnrp import TransportPolicy
 from nnrp.client import (
     NativeClientConnection,
@@ -30,7 +28,8 @@ from nnrp.schema import StreamSemantics
 
 from tests.parts.chat_server import calls, chunk, ending, fragment, text
 from tests.parts.contracts import ToolCalls
-from tests.parts.quick_server import QuickServer
+from tests.parts.quick_server import in_this_loop
+from tests.parts.waits import PATIENCE_S
 from voiceapp.nnrp.backing import Backing
 from voiceapp.nnrp.consumer import Connections, NnrpConsumer
 from voiceapp.records.store.tokens import TokenHolder
@@ -90,27 +89,8 @@ def nnrp_app(backing: Backing) -> Any:
 @asynccontextmanager
 async def serving(app: Any) -> AsyncIterator[str]:
     """Serve an ASGI application in this event loop; return the address of its ``/nnrp``."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = QuickServer(
-            uvicorn.Config(
-                app,
-                lifespan="off",
-                log_config=None,
-                log_level="warning",
-                ws="websockets-sansio",
-                ws_max_size=24 * 1024 * 1024,
-                ws_per_message_deflate=False,
-                timeout_graceful_shutdown=5,
-            )
-        )
-        task = asyncio.create_task(server.serve(sockets=[listener]))
-        try:
-            while not server.started:
-                await asyncio.sleep(0.01)
-            yield f"ws://127.0.0.1:{listener.getsockname()[1]}/nnrp"
-        finally:
-            server.stop()
-            await task
+    async with in_this_loop(app) as address:
+        yield f"{address}/nnrp"
 
 
 # -- recipes --------------------------------------------------------------------------------------------
@@ -198,7 +178,7 @@ def native_submit(session: Any, envelope: JsonObject, number: int) -> Any:
 
 
 def native_events(
-    session: Any, count: int, *, timeout_s: float = 20.0, first: Callable[[], None] | None = None
+    session: Any, count: int, *, timeout_s: float = PATIENCE_S, first: Callable[[], None] | None = None
 ) -> dict[int, list[JsonObject]]:
     """Poll a session until ``count`` operations have ended; return their events by frame.
 

@@ -10,6 +10,7 @@ from typing import Any
 import websockets
 
 from tests.parts.nnrp_parts import TOKEN, Door, Scripted, request, serving
+from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.nnrp import NnrpClient, connect
 from voiceapp.nnrp import layouts, profile, wire
 from voiceapp.nnrp.consumer import Connections, NnrpConsumer
@@ -33,13 +34,13 @@ WIDE = layouts.SessionOpen(max_in_flight_operations=99)
 @asynccontextmanager
 async def raw(url: str, **options: Any) -> AsyncIterator[websockets.ClientConnection]:
     async with websockets.connect(
-        f"{url}?token={TOKEN}", compression=None, max_size=None, **options
+        f"{url}?token={TOKEN}", compression=None, max_size=None, open_timeout=PATIENCE_S, **options
     ) as socket:
         yield socket
 
 
 async def received(socket: websockets.ClientConnection) -> wire.Packet:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         data = await socket.recv()
     assert isinstance(data, bytes)
     return wire.decode(data)

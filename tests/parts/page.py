@@ -17,6 +17,7 @@ from django.test import AsyncClient
 
 from tests.parts.page_messages import PageMessages
 from tests.parts.scripted import Service, service
+from tests.parts.waits import PATIENCE_S
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import ToolCall
 from voiceapp.records.store import history, store
@@ -40,14 +41,14 @@ class Page(PageMessages):
         self.closed: int | None = None
 
     async def connect(self, **start: Any) -> None:
-        connected, _ = await self.socket.connect(timeout=5)
+        connected, _ = await self.socket.connect(timeout=PATIENCE_S)
         assert connected
         await self.send({"type": "session.start", **start})
 
     async def send(self, event: dict[str, Any]) -> None:
         await self.socket.send_to(text_data=json.dumps(event))
 
-    async def next(self, timeout_s: float = 5.0) -> dict[str, Any]:
+    async def next(self, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """Return the next text message; audio in between is collected."""
         while True:
             message = await self.socket.receive_output(timeout=timeout_s)
@@ -72,7 +73,7 @@ class Page(PageMessages):
     async def hear(self, size: int) -> None:
         """Read until so much audio has come in all."""
         while len(self.audio) < size:
-            self._take(await self.socket.receive_output(timeout=5))
+            self._take(await self.socket.receive_output(timeout=PATIENCE_S))
 
     async def hang_up(self) -> None:
         if self.closed is None:

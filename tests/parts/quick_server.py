@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any
 
 import uvicorn
@@ -32,7 +33,7 @@ class QuickServer(uvicorn.Server):
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._stop.set)
 
-    def capture_signals(self) -> AbstractContextManager[Any]:
+    def capture_signals(self) -> Any:
         """Leave signals to pytest."""
         return nullcontext()
 
@@ -65,3 +66,29 @@ class QuickServer(uvicorn.Server):
             task.cancel()
         if not self.force_exit:
             await self.lifespan.shutdown()
+
+
+@asynccontextmanager
+async def in_this_loop(app: Any) -> AsyncIterator[str]:
+    """Serve an ASGI application on a socket in the test's own event loop; return its address as ``ws://…``."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = QuickServer(
+            uvicorn.Config(
+                app,
+                lifespan="off",
+                log_config=None,
+                log_level="warning",
+                ws="websockets-sansio",
+                ws_max_size=32 * 1024 * 1024,
+                ws_per_message_deflate=False,
+                timeout_graceful_shutdown=5,
+            )
+        )
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            while not server.started:
+                await asyncio.sleep(_LOOK_S)
+            yield f"ws://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.stop()
+            await task

@@ -17,6 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from tests.parts.clock import pass_time
+from tests.parts.waits import PATIENCE_S
 from voiceapp.protocol import dialects
 from voiceapp.protocol.dialects import Dialect, Half
 
@@ -131,7 +132,7 @@ class Service:
         assert self.current is not None
         await self.current.close(code)
 
-    async def expect(self, kind: str, timeout_s: float = 5.0) -> dict[str, Any]:
+    async def expect(self, kind: str, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """Wait for the next client event of a type, passing over others."""
         async with asyncio.timeout(timeout_s), self._changed:
             while True:

@@ -26,6 +26,7 @@ from websockets.typing import Origin
 
 from tests.parts.page_messages import PageMessages
 from tests.parts.places import ROOT
+from tests.parts.waits import PATIENCE_S
 from voiceapp.config import SETTINGS
 
 REDIS = shutil.which("redis-server")
@@ -50,7 +51,7 @@ def redis_server(folder: Path) -> Iterator[str]:
         stdout=subprocess.DEVNULL,
     )
     try:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -80,7 +81,7 @@ class Server:
 
     def wait(self) -> None:
         """Wait until it serves."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while not self.link:
             said = Path(self.log.name).read_text()
             assert self.process.poll() is None, said
@@ -103,14 +104,14 @@ class Server:
 def signed_in(link: str) -> str:
     """Spend a one-time link; return the cookies that it brings."""
     jar = CookieJar()
-    urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar)).open(link, timeout=10)
+    urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar)).open(link, timeout=PATIENCE_S)
     return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
 
 def fetched(url: str, cookies: str) -> bytes:
     """Return a page of the site."""
     request = urllib.request.Request(url, headers={"Cookie": cookies})
-    return cast(bytes, urllib.request.urlopen(request, timeout=10).read())
+    return cast(bytes, urllib.request.urlopen(request, timeout=PATIENCE_S).read())
 
 
 class RealPage(PageMessages):
@@ -127,7 +128,7 @@ class RealPage(PageMessages):
         """Return the next text message; audio in between is collected."""
         while True:
             try:
-                message = await asyncio.wait_for(self.line.recv(), 10)
+                message = await asyncio.wait_for(self.line.recv(), PATIENCE_S)
             except ConnectionClosed as closed:
                 code = closed.rcvd.code if closed.rcvd else 1006
                 return {"type": "close", "code": code}

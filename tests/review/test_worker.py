@@ -15,6 +15,7 @@ from django.test import Client
 from tests.parts.chat_server import chat_server, sse, text
 from tests.parts.reviewing import STOP, TURNS, USAGE, answering, kept_session
 from tests.parts.stalls import longest_hold
+from tests.parts.waits import PATIENCE_S
 from voiceapp.process import Process
 from voiceapp.records.models import Session
 from voiceapp.review.worker import Summaries
@@ -105,7 +106,7 @@ async def test_a_server_that_stops_does_not_wait_for_summaries(
     async with chat_server(script=[], hold=asyncio.Event()) as chat:
         with answering(monkeypatch, chat):
             own.add(session.id)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 while not chat.requests:
                     await asyncio.sleep(0.005)
                 await own.aclose()

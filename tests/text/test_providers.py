@@ -21,6 +21,7 @@ from tests.gateway.test_host_consumer import ask, page, until
 from tests.parts.chat_server import chat_server, chunk, sse, text
 from tests.parts.hosts import COMPLETED, Host, delta, generate, host
 from tests.parts.places import ROOT
+from tests.parts.waits import PATIENCE_S
 from voiceapp.nnrp import layouts, wire
 from voiceapp.nnrp.wire import MessageType
 from voiceapp.records.models import Assistant
@@ -39,21 +40,25 @@ async def test_one_token_opens_every_door(server: str, token: str, how: str) -> 
     headers = {"authorization": f"Bearer {token}"} if how == "header" else {}
     query = f"?token={token}" if how == "address" else ""
     messages = [{"role": "user", "content": "What is twelve times twelve?"}]
-    async with httpx.AsyncClient(base_url=server.replace("ws://", "http://"), timeout=20) as client:
+    async with httpx.AsyncClient(base_url=server.replace("ws://", "http://"), timeout=PATIENCE_S) as client:
         for address in ("/v1/generate", "/v1/generate/stream"):
             answer = await client.post(address + query, json={"messages": messages}, headers=headers)
             assert (answer.status_code, "144" in answer.text) == (200, True)
-    async with websockets.connect(f"{server}/nnrp{query}", additional_headers=headers) as socket:
+    async with websockets.connect(
+        f"{server}/nnrp{query}", additional_headers=headers, open_timeout=PATIENCE_S
+    ) as socket:
         await socket.send(wire.encode(MessageType.CLIENT_HELLO, layouts.ClientHello()))
-        hello = await asyncio.wait_for(socket.recv(), 5)
+        hello = await asyncio.wait_for(socket.recv(), PATIENCE_S)
         assert isinstance(hello, bytes)
         assert wire.decode(hello).type is MessageType.SERVER_HELLO_ACK
-    async with websockets.connect(f"{server}/ws/model-host/{query}", additional_headers=headers) as socket:
+    async with websockets.connect(
+        f"{server}/ws/model-host/{query}", additional_headers=headers, open_timeout=PATIENCE_S
+    ) as socket:
         await Host(socket).shake_hands()
     for address in ("/nnrp", "/ws/model-host/"):
         for wrong in ("", "?token=va_wrong"):
             with pytest.raises(websockets.InvalidStatus) as refused:
-                async with websockets.connect(server + address + wrong):
+                async with websockets.connect(server + address + wrong, open_timeout=PATIENCE_S):
                     pass
             assert refused.value.response.status_code == 401
 
@@ -172,7 +177,7 @@ async def test_the_command_serves_an_endpoint_that_speaks_responses(
         )
         assert running.stdout is not None
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_S):
                 while "Connected to the app." not in (line := (await running.stdout.readline()).decode()):
                     assert line, "the command ended"
             async with page(server, user, "mine") as browser:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.parts.waits import PATIENCE_S
 from voiceapp.errors import ToolFailed
 from voiceapp.tools.registry import ToolContext, ToolRegistry
 from voiceapp.tools.threads import ToolThreads
@@ -53,7 +54,7 @@ async def test_a_tool_that_never_returns_keeps_one_thread_of_a_bounded_number() 
         await tools.run("stuck", "", CONTEXT, ["stuck"])
     assert caught.value.code == "tools_busy"
     gate.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while threads.running:
             await asyncio.sleep(0.005)
     assert await tools.run("stuck", "", CONTEXT, ["stuck"]) == "at last"

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from tests.parts.dtmf_tones import KEYS, RATE, press
 from tests.parts.engine_parts import RECORDINGS, in_format, kinds, loaded, other_voices, quiet, recording
 from tests.parts.engine_server import GA, PREVIEW, EngineServer, connect
+from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
+from voiceapp.audio.pcm import to_float
 from voiceapp.engine.hearing.dtmf import RATE_HZ, KeyDetector
 from voiceapp.engine.hearing.ear import Ear
 
@@ -76,9 +78,10 @@ def test_noise_hides_no_key_and_is_none() -> None:
 def test_no_voice_presses_keys(audio_format: AudioFormat) -> None:
     said = [(name, recording(name, audio_format)) for name in RECORDINGS]
     for name, audio in [*said, *other_voices(audio_format).items()]:
-        ear = Ear(loaded().detector, audio_format)
-        ear.hear(audio)
-        assert ear.keys_pressed() == [], name
+        # As the ear does it, which also looks for speech and takes ten times as long.
+        samples = audio if audio_format is AudioFormat.PCM16 else g711.decode(audio, audio_format)
+        heard = soxr.resample(to_float(samples), audio_format.rate_hz, RATE_HZ, quality="LQ")
+        assert KeyDetector().feed(heard) == [], name
 
 
 def test_the_engines_own_voice_presses_none() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.parts.waits import PATIENCE_S
 from voiceapp.engine.inference.pool import InferencePool, Priority
 
 
@@ -46,7 +47,7 @@ async def test_detection_never_waits_behind_recognition(pool: InferencePool) -> 
     go = threading.Event()
     held = asyncio.create_task(pool.run(Priority.FINAL, go.wait, 10))
     await asyncio.sleep(0)
-    assert await asyncio.wait_for(pool.detect(lambda: "heard"), 5) == "heard"
+    assert await asyncio.wait_for(pool.detect(lambda: "heard"), PATIENCE_S) == "heard"
     assert not held.done()
     go.set()
     await held

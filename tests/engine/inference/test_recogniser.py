@@ -20,14 +20,13 @@ from voiceapp.engine.inference.weights import ModelError
 
 def test_a_draft_changes_the_time_and_not_the_words() -> None:
     recogniser = loaded().recogniser
-    for name in ("timer", "weather"):
-        ear = ear_with(recording(name))
-        samples = ear.samples(0, ear.end_ms)
-        early = recogniser.recognise(samples[: samples.size * 2 // 3])
-        without = recogniser.recognise(samples)
-        for draft in (early.tokens, (5000, 6000, 7000)):
-            # A draft is checked in one pass, in which quantised weights may round a near choice otherwise.
-            assert word_errors(without.text, recogniser.recognise(samples, draft).text) <= 1
+    ear = ear_with(recording("timer"))
+    samples = ear.samples(0, ear.end_ms)
+    early = recogniser.recognise(samples[: samples.size * 2 // 3])
+    without = recogniser.recognise(samples)
+    for draft in (early.tokens, (5000, 6000, 7000)):
+        # A draft is checked in one pass, in which quantised weights may round a near choice otherwise.
+        assert word_errors(without.text, recogniser.recognise(samples, draft).text) <= 1
 
 
 def test_too_little_audio_says_nothing() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from django.conf import settings
 
 from tests.parts.engine_parts import heard_as, loaded, quiet, recording
 from tests.parts.engine_server import TRANSCRIPTION, EngineServer, connect
+from tests.parts.waits import PATIENCE_S
 from voiceapp.engine.inference.loading import Models, models
 from voiceapp.engine.inference.weights import ModelError
 from voiceapp.engine.server import connection
@@ -93,26 +95,27 @@ async def test_several_people_talk_at_once(engine: EngineServer) -> None:
 
 
 async def test_a_client_that_vanishes_in_mid_answer_leaves_nothing_behind(
-    engine: EngineServer, caplog: pytest.LogCaptureFixture
+    engine: EngineServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tasks = _engine_tasks()
+    alive = weakref.WeakSet[Connection]()
+    begin = Connection.__init__
+
+    def noted(self: Connection, *args: Any, **options: Any) -> None:
+        begin(self, *args, **options)
+        alive.add(self)
+
+    monkeypatch.setattr(Connection, "__init__", noted)
     async with connect(engine) as client:
         await client.say("Tell me a story")
         await client.send("response.create")
         await client.until("response.output_audio.delta")
         client.connection.transport.abort()
-    for _ in range(500):
-        if _engine_tasks() <= tasks:
-            break
-        await asyncio.sleep(0.01)
-    assert _engine_tasks() <= tasks
+        assert len(alive) == 1
+    async with asyncio.timeout(PATIENCE_S):
+        while alive:
+            gc.collect()
+            await asyncio.sleep(0.05)
     assert not [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
-
-
-def _engine_tasks() -> int:
-    """Count the connections that are alive anywhere in this process."""
-    gc.collect()
-    return sum(type(thing) is Connection for thing in gc.get_objects())
 
 
 async def test_a_client_that_does_not_read_is_not_given_everything(engine: EngineServer) -> None:
@@ -161,7 +164,7 @@ async def test_a_client_that_goes_while_it_is_written_to_is_no_failure(
 
     key = settings.VOICE.engine_api_key.encode()
     scope = {"type": "websocket", "path": "/openai/v1/realtime", "query_string": b"model=m"}
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await RealtimeConsumer.as_asgi()({**scope, "headers": [(b"api-key", key)]}, receive, send)
     assert tried == ["websocket.accept", "websocket.send"]
     assert "failed" not in caplog.text
@@ -184,5 +187,5 @@ async def test_a_client_that_never_reads_is_let_go(monkeypatch: pytest.MonkeyPat
 
     key = settings.VOICE.engine_api_key.encode()
     scope = {"type": "websocket", "path": "/openai/v1/realtime", "query_string": b"model=m"}
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await RealtimeConsumer.as_asgi()({**scope, "headers": [(b"api-key", key)]}, receive, send)

@@ -9,7 +9,7 @@ import pytest
 from tests.parts.chat_server import chat_provider, chat_server, sse, text
 from tests.parts.engine_parts import kinds, loaded, quiet
 from tests.parts.engine_server import EngineServer, connect
-from tests.parts.waits import wait_until
+from tests.parts.waits import PATIENCE_S, wait_until
 from voiceapp.text import providers
 from voiceapp.text.chat.provider import ChatProvider
 
@@ -39,7 +39,7 @@ async def test_an_answer_is_prepared_in_a_pause_and_thrown_away_when_the_user_go
             more = say("And I work on Monday.")
             half = len(more) // 4 * 2
             await client.speak(more[:half])
-            await asyncio.wait_for(chat.left.wait(), 5)
+            await asyncio.wait_for(chat.left.wait(), PATIENCE_S)
             assert len(chat.requests) == 1
             await client.speak(more[half:] + quiet(900))
             await wait_until(lambda: len(chat.requests) == 2)

@@ -13,6 +13,7 @@ from django.conf import settings
 
 from tests.parts.engine_parts import kinds
 from tests.parts.engine_server import GA, PREVIEW, EngineServer, connect
+from tests.parts.waits import PATIENCE_S
 from voiceapp.audio.pcm import level_dbfs
 
 # -- the upgrade ----------------------------------------------------------------------------------------
@@ -38,7 +39,9 @@ async def test_a_refused_upgrade_has_a_status_and_a_reason(
 ) -> None:
     headers = {name: value.replace("KEY", settings.VOICE.engine_api_key) for name, value in headers.items()}
     with pytest.raises(websockets.InvalidStatus) as caught:
-        async with websockets.connect(engine.address + path, additional_headers=headers):
+        async with websockets.connect(
+            engine.address + path, additional_headers=headers, open_timeout=PATIENCE_S
+        ):
             pass
     response = caught.value.response
     assert response.status_code == status

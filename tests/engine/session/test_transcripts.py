@@ -150,7 +150,7 @@ async def test_a_ga_session_writes_down_two_turns(engine: EngineServer, path: st
         assert first["session"]["type"] == ("transcription" if path == GA_INTENT else "realtime")
         await client.send("session.update", session={"type": "transcription"})
         assert (await client.until("session.updated"))["session"]["type"] == "transcription"
-        spoken = (("timer", 2000), ("train", 2000))
+        spoken = (("joke", 1000), ("train", 1000))
         for name, silence_ms in spoken:
             await client.speak(recording(name) + quiet(silence_ms))
         for _ in spoken:

@@ -13,10 +13,11 @@ import pytest
 
 from tests.parts.recorded import PCM16, archived, frequency, level, tone
 from tests.parts.stalls import growth
+from tests.parts.waits import PATIENCE_S
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.records.recording import recorder as recording
 from voiceapp.records.recording.journal import Journal
-from voiceapp.records.recording.recorder import Recorder
+from voiceapp.records.recording.recorder import Recorder, disk
 
 
 def recorder(folder: Path, audio_format: AudioFormat = PCM16) -> Recorder:
@@ -155,12 +156,12 @@ async def test_a_file_that_cannot_be_closed_costs_nobody_else_anything(
     monkeypatch.setattr(recording, "Journal", Full)
     first = recorder(tmp_path)
     first.microphone(tone(100), 100)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         assert await first.aclose() is not None
     monkeypatch.undo()
     second = recorder(tmp_path / "other")
     second.microphone(tone(1000), 1000)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         user, _ = await archived(second)
     assert len(user) == 24_000
 
@@ -187,7 +188,7 @@ async def test_a_frame_waits_for_no_disk_and_costs_no_more_the_longer_it_goes_on
     live = recorder(tmp_path)
     frame = tone(20)
     disk_is_back = threading.Event()
-    recording.disk().submit(lambda: disk_is_back.wait(60) and None)
+    disk().submit(lambda: (disk_is_back.wait(60), None)[1])
 
     def record(end_ms: int) -> None:
         for start in range(0, end_ms, 20):

@@ -17,6 +17,7 @@ from openai.types.realtime import ConversationItemCreateEvent as ItemCreate
 from tests.parts.clock import pass_time
 from tests.parts.contracts import Realtime
 from tests.parts.page import FORTY, MS, Page, Talk, answer, call, rows, seen
+from tests.parts.waits import PATIENCE_S
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.conversation import items as items_module
@@ -281,7 +282,7 @@ async def test_a_transcript_that_does_not_come_is_given_up_and_the_sound_is_kept
         await page.hang_up()
         session = await Session.objects.aget(id=ready["session_id"])
         kept = tmp_path / session.recording
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while not kept.exists():
                 await asyncio.sleep(0.01)
         sound, _ = soundfile.read(kept)

@@ -21,6 +21,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.utils import accept_key
 
 from tests.parts.scripted import service
+from tests.parts.waits import PATIENCE_S
 from voiceapp.config import UpstreamKind, VoiceConfig
 from voiceapp.errors import ConfigurationError, UpstreamError, VoiceAppError
 from voiceapp.protocol.dialects import Dialect
@@ -193,7 +194,7 @@ async def slow() -> AsyncIterator[tuple[Slow, Target]]:
 
 @pytest.mark.parametrize("answers", [True, False])
 async def test_a_call_that_is_given_up_leaves_no_line_open(*, answers: bool) -> None:
-    async with slow() as (service, target), asyncio.timeout(5):
+    async with slow() as (service, target), asyncio.timeout(PATIENCE_S):
         calling = asyncio.create_task(open_upstream(target, 0.5))
         await service.asked.wait()
         calling.cancel()
@@ -206,7 +207,7 @@ async def test_a_call_that_is_given_up_leaves_no_line_open(*, answers: bool) -> 
 
 
 async def test_a_line_whose_closing_is_not_waited_for_is_closed_all_the_same() -> None:
-    async with slow() as (service, target), asyncio.timeout(5):
+    async with slow() as (service, target), asyncio.timeout(PATIENCE_S):
         service.answer.set()
         upstream, _ = await open_upstream(target, 5.0)
         with pytest.raises(TimeoutError):

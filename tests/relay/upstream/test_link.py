@@ -13,6 +13,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from tests.parts.clock import pass_time
 from tests.parts.page import Page, Talk, answer, rows, seen
 from tests.parts.scripted import Service
+from tests.parts.waits import PATIENCE_S
 from voiceapp.outbound.entra import credential
 from voiceapp.records.models import Assistant, Session
 from voiceapp.relay.process.sessions import WATCH_S, sessions
@@ -50,14 +51,14 @@ async def test_the_service_is_let_go_when_the_page_does_not_come_back(talking: T
         await page.socket.disconnect()
         page.closed = 1006
         await pass_time(0.5)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await upstream.closed.wait()
         await ended(session_id)
         assert (await Session.objects.aget(id=session_id)).end_reason == "page_gone"
 
 
 async def ended(session_id: str) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while (await Session.objects.aget(id=session_id)).ended_at is None:
             await asyncio.sleep(0.02)
 
@@ -348,7 +349,7 @@ async def test_a_page_that_stops_reading_is_let_go_at_two_megabytes(talking: Tal
         await upstream.begin_answer()
         for _ in range(60):
             await upstream.say("la", b"\1\0" * 24_000)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while page.closed is None:
                 await page.next()
         assert page.closed == 4014

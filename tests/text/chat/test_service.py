@@ -14,6 +14,7 @@ import pytest
 from django.conf import settings
 
 from tests.parts.chat_server import STOP, USAGE, ChatServer, chat_provider, chat_server, chunk, sse, text
+from tests.parts.waits import PATIENCE_S
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import TextEngineError
 from voiceapp.outbound.entra import credential
@@ -66,10 +67,10 @@ async def test_the_first_words_arrive_before_the_last_are_sent() -> None:
     async with chat_server(script=sse(text("Now. ")), hold=asyncio.Event()) as chat:
         provider = chat_provider(chat.base_url)
         stream = provider.reply(REQUEST)
-        assert await asyncio.wait_for(anext(stream), 5) == TextDelta("Now. ")
+        assert await asyncio.wait_for(anext(stream), PATIENCE_S) == TextDelta("Now. ")
         # Whoever interrupts closes the stream, and the endpoint is told at once.
         await stream.aclose()  # type: ignore[attr-defined]
-        await asyncio.wait_for(chat.left.wait(), 5)
+        await asyncio.wait_for(chat.left.wait(), PATIENCE_S)
         await provider.aclose()
 
 
@@ -262,7 +263,7 @@ async def test_a_service_that_sends_nothing_but_comments_is_given_up(
     monkeypatch.setattr("voiceapp.text.chat.service._TIMEOUT_S", 0.3)
     async with chat_server(script=sse(*script), comments=True) as chat:
         with pytest.raises(TextEngineError) as late:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 await collect(chat)
         assert late.value.code == "text_engine_timeout"
-        await asyncio.wait_for(asyncio.gather(*chat.serving), 5)
+        await asyncio.wait_for(asyncio.gather(*chat.serving), PATIENCE_S)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.parts.hosts import COMPLETED, REQUEST, delta
+from tests.parts.waits import PATIENCE_S
 from voiceapp.errors import TextEngineError
 from voiceapp.text.model_host import link
 from voiceapp.text.model_host.link import HostLink
@@ -46,7 +47,7 @@ class Wire:
         await self.link.receive(json.dumps(fields))
 
     async def asked(self) -> dict[str, Any]:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             return await self.sent.get()
 
     async def serve(
@@ -179,7 +180,7 @@ async def test_a_reader_that_leaves_frees_the_hosts_socket(
     monkeypatch.setattr(link, "MAX_QUEUED", 2)
     reply: Any = ModelHostProvider(1, "t", 5).reply(REQUEST)
     first = asyncio.ensure_future(anext(reply))
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as tasks:
         tasks.create_task(wire.serve(*[delta("x") for _ in range(50)], COMPLETED))
         await first
         await reply.aclose()

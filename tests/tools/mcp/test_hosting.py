@@ -17,6 +17,7 @@ from tests.parts.mcp_server import ToolServer, tool_server
 from tests.parts.page import Page, Talk, calls_made
 from tests.parts.page import call as function_call
 from tests.parts.scripted import Service
+from tests.parts.waits import PATIENCE_S
 from voiceapp.assistants.assistant import Thinking
 from voiceapp.assistants.mcp_servers import MAX_TOOLS, McpServer
 from voiceapp.errors import InvalidArguments, ToolFailed
@@ -242,7 +243,7 @@ async def test_tools_that_come_late_are_not_given_to_who_has_taken_over(
             await page.until("session.assistant")
             await page.until("session.updated")
             shop.open.set()
-            await asyncio.wait_for(listed.wait(), 10)
+            await asyncio.wait_for(listed.wait(), PATIENCE_S)
             await pass_time(1)
             assert "shop_order_status" not in str(upstream.sent_to_me("session.update"))
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 from argparse import ArgumentParser
 from typing import Any
@@ -12,7 +13,6 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import BaseCommand, CommandError, call_command
 
-from voiceapp.process import Process
 from voiceapp.records.setup.preparing import preparing
 from voiceapp.records.store.store import repair_unfinished
 from voiceapp.web.server import Server, address_for_people, allow_many_files, listen
@@ -37,12 +37,15 @@ class Command(BaseCommand):
         """Serve. Raises ``CommandError`` with a sentence where that cannot be."""
         # What this process writes from here on, transcripts and recordings among it, is its owner's only.
         os.umask(0o077)
-        with Process():
-            self._serve(host, port)
-
-    def _serve(self, host: str, port: int) -> None:
         # First of all, so that a taken port is told at once.
         listener = listen(host, port)
+        # It brings the whole product, which takes seconds to import.
+        from voiceapp.process import Process
+
+        with Process():
+            self._serve(listener, host)
+
+    def _serve(self, listener: socket.socket, host: str) -> None:
         with preparing(settings.VOICE.data_dir):
             call_command("migrate", interactive=False, verbosity=0)
             call_command("collectstatic", interactive=False, verbosity=0)
