@@ -103,9 +103,9 @@ def admin_client(transactional_db: None) -> Client:
 async def signed_in(transactional_db: None) -> AsyncIterator[dict[str, Any]]:
     """What a signed-in user's page sends with its socket; its sessions end with the test."""
     from tests.parts.page import scope_of
-    from voiceapp.relay.process.sessions import Sessions, sessions
+    from voiceapp.relay.process.sessions import LiveSessions, sessions
 
-    with sessions.use(Sessions()) as own:
+    with sessions.use(LiveSessions()) as own:
         yield await scope_of("ada")
         await own.drain()
 

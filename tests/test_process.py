@@ -115,7 +115,7 @@ def sources() -> list[Path]:
 
 def test_no_module_makes_an_object_with_a_state_of_its_own_when_it_is_imported() -> None:
     # The first two are filled by code that is imported, the last one never changes.
-    definitions = {"voiceapp/tools/registry.py": "registry = Registry()",
+    definitions = {"voiceapp/tools/registry.py": "registry = ToolRegistry()",
                    "voiceapp/signals.py": "session_ended = Signal()",
                    "voiceapp/records/store/store.py": "_ANYBODYS = Q()"}  # fmt: skip
     found = {

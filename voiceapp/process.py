@@ -28,7 +28,7 @@ from voiceapp.records.recording.recorder import Disk, disk
 from voiceapp.records.store.tokens import KnownTokens, known_tokens
 from voiceapp.records.store.writer import Writer, writer
 from voiceapp.relay.process.handover import Handover, handover
-from voiceapp.relay.process.sessions import Sessions, sessions
+from voiceapp.relay.process.sessions import LiveSessions, sessions
 from voiceapp.review.worker import Summaries
 from voiceapp.serving.exchange import Exchanges, exchanges
 from voiceapp.signals import server_stopping, session_ended
@@ -59,7 +59,7 @@ class Process:
         self.models = ModelLoader()
         self.providers = TextEngines()
         self.hosts = ModelHosts()
-        self.sessions = Sessions()
+        self.sessions = LiveSessions()
         self.handover = Handover()
         self.summaries = Summaries()
         self.nnrp = Connections(TokenBacking())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.parts.relay_talk import conversation, saved, tell
 from voiceapp.conversation.actions import Save
 from voiceapp.conversation.items import Items
 from voiceapp.conversation.records import ItemRecord
@@ -26,3 +27,25 @@ def test_an_item_that_is_still_growing_at_the_end_is_incomplete() -> None:
     assert isinstance(saved, Save)
     assert isinstance(saved.record, ItemRecord)
     assert (saved.record.status, saved.record.ended_ms) == ("incomplete", 30)
+
+
+def test_a_spoken_turn_starts_when_speech_does() -> None:
+    talk = conversation()
+    tell(talk, {"type": "input_audio_buffer.speech_started", "audio_start_ms": 1, "item_id": "u"}, now=1000)
+    tell(talk, {"type": "input_audio_buffer.speech_stopped", "audio_end_ms": 2, "item_id": "u"}, now=3000)
+    item = {"id": "u", "type": "message", "role": "user", "status": "completed"}
+    tell(talk, {"type": "conversation.item.added", "item": item}, now=3001)
+    done = tell(talk, {"type": "conversation.item.done", "item": item}, now=3002)
+    [record] = saved(done, ItemRecord)
+    assert (record.started_ms, record.ended_ms) == (1000, 3002)
+
+
+def test_a_transcript_that_never_comes_fails_after_fifteen_seconds() -> None:
+    talk = conversation()
+    item = {"id": "u", "type": "message", "role": "user", "status": "completed"}
+    item["content"] = [{"type": "input_audio", "transcript": None}]  # type: ignore[assignment]
+    tell(talk, {"type": "conversation.item.done", "item": item}, now=1000)
+    assert talk.tick(15_999) == []
+    [record] = saved(talk.tick(16_000), ItemRecord)
+    assert record.transcript_status == "failed"
+    assert talk.tick(60_000) == []

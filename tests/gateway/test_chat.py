@@ -13,7 +13,7 @@ import openai
 import pytest
 from django.conf import settings
 
-from tests.parts.chat_server import STOP, USAGE, chat_behind, chunk, sse, text
+from tests.parts.chat_server import STOP, USAGE, chat_behind, sse, text
 from tests.parts.gateway_requests import HELLO, SCHEMA
 from tests.parts.waits import PATIENCE_S, wait_until
 from voiceapp.records.models import TokenUsage
@@ -93,18 +93,6 @@ async def test_the_official_client_gets_a_tool_call_and_answers_it(sdk: openai.A
     ]
     told = await sdk.chat.completions.create(model="m", messages=asked, tools=[TIME_TOOL])
     assert "sunny" in (told.choices[0].message.content or "")
-
-
-def test_calls_that_are_all_numbered_0_are_put_together_apart() -> None:
-    collector = Collector()
-    for call in (
-        {"index": 0, "id": "a", "function": {"name": "look", "arguments": "{}"}},
-        {"index": 0, "id": "b", "function": {"name": "look", "arguments": "{"}},
-        {"index": 0, "id": "b", "function": {"arguments": "}"}},
-    ):
-        collector.feed(chunk({"index": 0, "delta": {"tool_calls": [call]}}))
-    calls = collector.result()["choices"][0]["message"]["tool_calls"]
-    assert [(call["id"], call["function"]["arguments"]) for call in calls] == [("a", "{}"), ("b", "{}")]
 
 
 async def test_a_limit_of_tokens_ends_the_answer(sdk: openai.AsyncOpenAI) -> None:

@@ -15,7 +15,7 @@ from tests.parts.page import Page, call_service
 from tests.parts.scripted import Service, service
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import Assistant
-from voiceapp.tools.registry import Registry
+from voiceapp.tools.registry import ToolRegistry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +29,7 @@ class Sky:
     def __init__(self) -> None:
         self.asked = asyncio.Event()
         self.gate = asyncio.Event()
-        self.tools = Registry()
+        self.tools = ToolRegistry()
         self.tools.add(self.get_weather)
 
     async def get_weather(self, city: str) -> dict[str, str]:

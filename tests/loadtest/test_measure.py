@@ -41,7 +41,7 @@ def bench() -> Iterator[Bench]:
         yield load, (bare, other)
 
 
-def kill(process: measure.Process) -> None:
+def kill(process: measure.MeasuredProcess) -> None:
     process.process.kill()
     process.process.wait()
 

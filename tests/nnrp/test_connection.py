@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.parts.nnrp_peer import Packets, Peer, envelope, error_of, terminal_of
 from voiceapp.errors import LocalProtocolError
 from voiceapp.nnrp import connection, data_layouts, layouts, operations, profile, wire
-from voiceapp.nnrp.connection import State
+from voiceapp.nnrp.connection import ConnectionState
 from voiceapp.nnrp.data_layouts import Control, DropReason, ResultPush, Scheduling, Status
 from voiceapp.nnrp.layouts import ErrorCode, Scope
 from voiceapp.nnrp.operations import Drain, End, Reschedule
@@ -231,7 +231,7 @@ def test_a_client_that_speaks_something_else_is_told_so(hello: layouts.ClientHel
     peer = Peer(ready=False)
     (error,) = peer.send(MessageType.CLIENT_HELLO, hello, bytes(hello.tail_bytes or 0))
     assert error_of(error) == (code, Scope.CONNECTION, True)
-    assert peer.server.state is State.CLOSED
+    assert peer.server.state is ConnectionState.CLOSED
     assert isinstance(peer.others[0], End)
 
 

@@ -1,4 +1,4 @@
-"""The openai-compatible profile: requests, replies, and the server's side of a connection."""
+"""Requests and results of the openai-compatible profile."""
 
 from __future__ import annotations
 
@@ -10,27 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.parts.chat_server import calls, chunk, ending, fragment, text
 from tests.parts.contracts import ToolCalls
 from tests.parts.nnrp_peer import envelope
-from voiceapp.errors import RemoteProtocolError
 from voiceapp.nnrp import profile, wire
 from voiceapp.nnrp.data_layouts import Descriptor, FrameSubmit, Status
 from voiceapp.nnrp.profile import ProfileError
-from voiceapp.nnrp.replies import MAX_REPLY_CHARS, Reply
-from voiceapp.nnrp.wire import Frame, MessageType
-from voiceapp.protocol.tool_calls import ToolCallFault
+from voiceapp.nnrp.wire import Frame
 
 CONTRACT = ToolCalls()
-
-FAULT = ToolCallFault(type="server_error", code="gone", message="It is gone.")
 
 
 def body(**changes: Any) -> dict[str, Any]:
     return envelope(body={**envelope()["body"], **changes})
-
-
-# -- requests -------------------------------------------------------------------------------------------
 
 
 def test_a_request_is_read_with_its_policy() -> None:
@@ -38,11 +29,11 @@ def test_a_request_is_read_with_its_policy() -> None:
     asked = envelope(request_id="r", nnrp=policy)
     asked["body"] |= {"stream": True, "stream_options": {"include_usage": True}}
     request = profile.read_envelope(json.dumps(asked).encode())
-    assert request == profile.Request(asked["body"], "r", 5, 2, True)
+    assert request == profile.SubmitRequest(asked["body"], "r", 5, 2, True)
     assert request.streaming
     assert request.usage_wanted
     plain = profile.read_envelope(json.dumps(envelope()).encode())
-    assert plain == profile.Request(envelope()["body"])
+    assert plain == profile.SubmitRequest(envelope()["body"])
     assert not plain.streaming
     assert not plain.usage_wanted
 
@@ -164,112 +155,3 @@ def test_results_are_read_as_they_were_written() -> None:
     empty, packed = profile.write_result(Status.OK, None)
     assert (empty.payload_kind_bitmap, empty.payload_frame_count) == (0, 0)
     assert profile.read_result(empty, packed) is None
-
-
-# -- replies --------------------------------------------------------------------------------------------
-
-USAGE = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
-
-
-def test_text_calls_and_usage_become_events_and_one_body() -> None:
-    reply = Reply("r", with_usage=True)
-    chunks = [
-        chunk(),
-        text("Wait"),
-        text(" here."),
-        calls(fragment(0, id="a", name="look", arguments='{"x":')),
-        calls(fragment(0, arguments="1}")),
-        ending(),
-        chunk(usage=USAGE),
-    ]
-    events = [event for one in chunks for event in reply.feed(one)] + reply.finish()
-    assert [event["type"].removeprefix("response.") for event in events] == [
-        "output_text.delta",
-        "output_text.delta",
-        "tool_call.started",
-        "tool_call.delta",
-        "tool_call.delta",
-        "tool_call.completed",
-        "usage",
-    ]
-    for event in events:
-        if event["type"] in CONTRACT.schemas:
-            CONTRACT.check(event)
-    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"x":1}'}}
-    assert reply.body() == {
-        "id": "c",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [
-            {
-                "index": 0,
-                "message": {
-                    "role": "assistant",
-                    "content": "Wait here.",
-                    "refusal": None,
-                    "tool_calls": [call],
-                },
-                "logprobs": None,
-                "finish_reason": "tool_calls",
-            }
-        ],
-        "usage": USAGE,
-    }
-
-
-def test_usage_and_chunks_are_told_only_to_who_wants_them() -> None:
-    quiet, chatty = Reply("r", with_usage=False), Reply("r", with_usage=False, with_chunks=True)
-    assert quiet.feed(text("a")) == [profile.text_event(0, "a")]
-    assert chatty.feed(text("a")) == [{**profile.text_event(0, "a"), "openai_chunk": text("a")}]
-    assert quiet.feed(chunk(usage=USAGE)) == []
-    assert quiet.usage == USAGE
-
-
-def test_a_refusal_is_text_and_kept_as_a_refusal() -> None:
-    reply = Reply("r", with_usage=False)
-    said = chunk({"index": 0, "delta": {"refusal": "No."}, "finish_reason": "stop"})
-    assert reply.feed(said) == [profile.text_event(0, "No.")]
-    assert reply.body()["choices"][0]["message"] == {"role": "assistant", "content": None, "refusal": "No."}
-
-
-@pytest.mark.parametrize(
-    ("chunks", "code"),
-    [
-        ([], "missing_terminal_event"),
-        ([chunk(), chunk(usage=USAGE)], "missing_terminal_event"),
-        ([calls(fragment(0, id="a", arguments="{}")), ending()], "tool_call_without_name"),
-    ],
-)
-def test_a_stream_that_is_not_whole_is_a_fault(chunks: list[dict[str, Any]], code: str) -> None:
-    reply = Reply("r", with_usage=False)
-    for one in chunks:
-        reply.feed(one)
-    with pytest.raises(RemoteProtocolError) as caught:
-        reply.finish()
-    assert caught.value.code == code
-
-
-def test_a_stream_that_does_not_say_why_it_ended_is_taken_for_whole() -> None:
-    reply = Reply("r", with_usage=False)
-    reply.feed(text("a"))
-    assert reply.finish() == []
-    assert reply.body()["choices"][0]["finish_reason"] == "stop"
-
-
-def test_a_reply_has_a_bound_and_its_tool_calls_end_with_it() -> None:
-    reply = Reply("r", with_usage=False)
-    (started,) = reply.feed(calls(fragment(0, id="a", name="f")))
-    with pytest.raises(RemoteProtocolError) as caught:
-        reply.feed(text("x" * (MAX_REPLY_CHARS + 1)))
-    assert caught.value.code == "reply_too_long"
-    (failed,) = reply.abort(FAULT)
-    CONTRACT.check(failed)
-    assert (started["call_id"], failed["type"]) == ("a", "response.tool_call.error")
-
-
-def test_the_longest_reply_fits_a_packet() -> None:
-    reply = Reply("r", with_usage=False)
-    reply.feed(text("\x01" * MAX_REPLY_CHARS, finish_reason="stop"))
-    metadata, packed = profile.write_result(Status.OK, profile.completed_event(reply.body()))
-    wire.encode(MessageType.RESULT_PUSH, metadata, packed)

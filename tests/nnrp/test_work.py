@@ -17,7 +17,7 @@ from tests.parts.places import ROOT
 from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import RemoteProtocolError, UpstreamClosed, UpstreamRefused
-from voiceapp.nnrp import consumer, operations, outbox, profile, wire, work
+from voiceapp.nnrp import consumer, operations, packet_queue, profile, wire, work
 from voiceapp.nnrp.connection import MAX_FAULTS
 from voiceapp.nnrp.consumer import Connections, NnrpConsumer
 from voiceapp.nnrp.data_layouts import DropReason, Scheduling, Status
@@ -228,7 +228,7 @@ def test_the_limits_in_the_manual_are_those_in_force() -> None:
             f"{profile.MAX_TIMEOUT_MS // 1000} s / {OPERATION_S:g} s"
         ),
         f"packets waiting for a slow reader, who is sent away after {consumer.SEND_S:g} s": (
-            f"{outbox.MAX_PACKETS}, or {outbox.MAX_BYTES // 1024**2} MiB"
+            f"{packet_queue.MAX_PACKETS}, or {packet_queue.MAX_BYTES // 1024**2} MiB"
         ),
         "faulty packets until the connection is closed": f"{MAX_FAULTS}",
     }

@@ -23,7 +23,7 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.pcm import from_float, to_float
 from voiceapp.engine.inference.loading import Models, models
 from voiceapp.engine.inference.recogniser import Recognition
-from voiceapp.engine.session.actions import Action, Send, Spoken, StartReply
+from voiceapp.engine.session.actions import Action, SendEvent, Spoken, StartReply
 from voiceapp.engine.session.config import Kind
 from voiceapp.engine.session.event_types import EMITTED
 from voiceapp.engine.session.items import TimedWord
@@ -188,10 +188,12 @@ class Client:
 
     def take(self, actions: list[Action]) -> list[dict[str, Any]]:
         """Keep what a call brought; return its events, each of which the engine has declared."""
-        assert {type(action.event) for action in actions if isinstance(action, Send)} <= set(EMITTED)
-        events = [json.loads(codec.encode(action.event)) for action in actions if isinstance(action, Send)]
+        assert {type(action.event) for action in actions if isinstance(action, SendEvent)} <= set(EMITTED)
+        events = [
+            json.loads(codec.encode(action.event)) for action in actions if isinstance(action, SendEvent)
+        ]
         self.events += events
-        self.actions += [action for action in actions if not isinstance(action, Send)]
+        self.actions += [action for action in actions if not isinstance(action, SendEvent)]
         return events
 
     def send(self, kind: str, **fields: Any) -> list[dict[str, Any]]:

@@ -6,15 +6,15 @@ import asyncio
 import threading
 from typing import Any
 
-from voiceapp.tools.registry import Registry
+from voiceapp.tools.registry import ToolRegistry
 
 
-def gated_tools() -> tuple[Registry, dict[str, Any]]:
+def gated_tools() -> tuple[ToolRegistry, dict[str, Any]]:
     """Return tools, and what tests need of them: gates that open when told, and what each was called with."""
     seen: dict[str, Any] = {
         "calls": [], "gates": {n: asyncio.Event() for n in (1, 2, 3)}, "unblock": threading.Event()
     }  # fmt: skip
-    tools = Registry()
+    tools = ToolRegistry()
 
     async def wait(number: int) -> str:
         """Wait until the test opens a gate."""

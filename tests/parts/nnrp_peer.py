@@ -8,7 +8,7 @@ from voiceapp.nnrp import layouts, profile, wire
 from voiceapp.nnrp.connection import ServerConnection
 from voiceapp.nnrp.data_layouts import ResultPush
 from voiceapp.nnrp.layouts import ErrorCode, Scope
-from voiceapp.nnrp.operations import Operation, Send, Start, Stop
+from voiceapp.nnrp.operations import Operation, SendPacket, Start, Stop
 from voiceapp.nnrp.wire import MessageType
 
 Packets = list[wire.Packet]
@@ -30,7 +30,7 @@ class Peer:
         packets = []
         for action in actions:
             match action:
-                case Send(data=data):
+                case SendPacket(data=data):
                     packets.append(wire.decode(data))
                 case Start(operation=operation):
                     self.started.append(operation)
@@ -58,7 +58,7 @@ class Peer:
 
 
 def error_of(packet: wire.Packet) -> tuple[ErrorCode, Scope, bool]:
-    assert isinstance(packet.metadata, layouts.Error)
+    assert isinstance(packet.metadata, layouts.ErrorPacket)
     assert packet.body
     return (
         ErrorCode(packet.metadata.error_code),

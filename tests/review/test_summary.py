@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 
 from tests.parts.chat_server import chat_server, chunk, sse, text
 from tests.parts.hosts import COMPLETED, delta
-from tests.review.test_worker import TURNS, kept_session
+from tests.parts.reviewing import TURNS, kept_session
 from voiceapp.records.models import Session
 from voiceapp.review.worker import write_summary
 from voiceapp.text.model_host.link import HostLink

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncGenerator
 
 import pytest
 
-from tests.parts.stalls import longest_hold
-from voiceapp.errors import TextEngineError
 from voiceapp.text import structured
-from voiceapp.text.asking import Spent, ask_for
 from voiceapp.types import JsonObject
 
 
@@ -43,24 +38,3 @@ async def test_what_takes_for_ever_to_check_is_given_up_soon(monkeypatch: pytest
         await structured.check_schema(schema)
         value, fault = await structured.read(json.dumps(answer), schema)
         assert (value, fault) == (None, "the schema takes too long to check")
-
-
-class Nothing:
-    """Whoever answers with an empty object."""
-
-    provider = model = "nothing"
-
-    async def stream(self, body: JsonObject) -> AsyncGenerator[JsonObject]:
-        yield {"choices": [{"index": 0, "delta": {"content": "{}"}, "finish_reason": "stop"}]}
-
-    async def aclose(self) -> None:
-        """Nothing is open."""
-
-
-async def test_checking_an_answer_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(structured, "CHECK_S", 0.5)
-    asking = asyncio.ensure_future(ask_for(Nothing(), {"messages": []}, doubling(40), Spent()))
-    assert await longest_hold(asyncio.wait([asking])) < 0.25
-    error = asking.exception()
-    assert isinstance(error, TextEngineError)
-    assert error.code == "structured_output_failed"

@@ -24,7 +24,7 @@ from django.core.management import CommandError
 from tests.parts.places import ROOT
 from tests.parts.waits import PATIENCE_S
 from voiceapp.config import SETTINGS
-from voiceapp.datafolder.server_note import read_server_file, remove_server_file, write_server_file
+from voiceapp.datafolder.server_note import read_server_file
 from voiceapp.web.server import Server, address_for_people, listen
 
 pytestmark = pytest.mark.slow
@@ -228,22 +228,3 @@ def test_an_address_for_everybody_is_shown_as_this_machines(tmp_path: Path) -> N
             urllib.request.urlopen(urllib.request.Request(running.url, headers={"Host": "evil.example"}))
         assert refusal.value.code == 400
         refusal.value.close()
-
-
-def test_each_server_has_a_note_of_its_own_and_the_dead_are_passed_over(tmp_path: Path) -> None:
-    folder = tmp_path / "servers"
-    write_server_file(tmp_path, "http://127.0.0.1:1")
-    assert read_server_file(tmp_path) == "http://127.0.0.1:1"
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    (folder / f"{dead.pid}.json").write_text('{"url": "http://127.0.0.1:2"}')
-    (folder / "1.json").write_text("{")
-    (folder / "odd.json").write_text("{}")
-    assert read_server_file(tmp_path) == "http://127.0.0.1:1"
-    # The parent of this process lives for as long as this one does; its note is the later one.
-    (folder / f"{os.getppid()}.json").write_text('{"url": "http://127.0.0.1:3"}')
-    os.utime(folder / f"{os.getppid()}.json", (2**31, 2**31))
-    assert read_server_file(tmp_path) == "http://127.0.0.1:3"
-    (folder / f"{os.getppid()}.json").unlink()
-    remove_server_file(tmp_path)
-    assert read_server_file(tmp_path) is None

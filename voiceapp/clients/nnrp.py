@@ -156,7 +156,7 @@ class NnrpClient:
                 await self._socket.send(wire.encode(MessageType.PONG))
             case MessageType.ERROR:
                 metadata = packet.metadata
-                assert isinstance(metadata, layouts.Error)
+                assert isinstance(metadata, layouts.ErrorPacket)
                 if queue is not None:
                     await queue.put(packet)
                 elif metadata.fatal:
@@ -308,7 +308,7 @@ async def connect(url: str, token: str) -> AsyncIterator[NnrpClient]:
 def _error_in(packet: Packet) -> RemoteProtocolError:
     """Return what an ERROR packet says."""
     metadata = packet.metadata
-    if not isinstance(metadata, layouts.Error):
+    if not isinstance(metadata, layouts.ErrorPacket):
         return RemoteProtocolError(f"{packet.type.name} came unexpectedly.", code="nnrp_order")
     known = metadata.error_code in set(layouts.ErrorCode)
     name = layouts.ErrorCode(metadata.error_code).name.lower() if known else str(metadata.error_code)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
-from voiceapp.conversation.items import Item
+from voiceapp.conversation.items import ConversationItem
 from voiceapp.tools.functions import name_like
 from voiceapp.types import JsonObject
 
@@ -14,7 +14,7 @@ HISTORY_CHARS = 60_000
 """Text of earlier turns that a new connection is given: about half of the smallest model's context."""
 
 
-def history(items: list[Item]) -> list[JsonObject]:
+def history(items: list[ConversationItem]) -> list[JsonObject]:
     """Return the client events that rebuild a conversation on a new connection.
 
     Answers come back as text, as the service accepts no assistant audio; only what was heard of them
@@ -39,7 +39,7 @@ def history(items: list[Item]) -> list[JsonObject]:
     return _whole_pairs(creates)
 
 
-def _as_function(item: Item) -> list[Item]:
+def _as_function(item: ConversationItem) -> list[ConversationItem]:
     """Return an item; for an MCP call that has ended, a function's call and its output."""
     if item.type != "mcp_call":
         return [item]
@@ -51,11 +51,13 @@ def _as_function(item: Item) -> list[Item]:
     call_id = item.item_id[-32:]
     call = replace(item, type="function_call", call_id=call_id, name=name_like(item.name))
     output_id = f"out_{item.item_id[-28:]}"
-    returned = Item(item_id=output_id, type="function_call_output", call_id=call_id, generated_text=said)
+    returned = ConversationItem(
+        item_id=output_id, type="function_call_output", call_id=call_id, generated_text=said
+    )
     return [call, returned]
 
 
-def _rebuild(item: Item, pairs: set[str]) -> JsonObject | None:
+def _rebuild(item: ConversationItem, pairs: set[str]) -> JsonObject | None:
     if item.type == "message" and item.role in ("user", "assistant", "system"):
         text = item.generated_text if item.heard_text is None else item.heard_text
         if not text.strip():

@@ -26,7 +26,7 @@ TRANSCRIPT_TIMEOUT_MS = 15_000.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Item:
+class ConversationItem:
     """One item as this side knows it while it grows; see ``ItemRecord`` for the fields."""
 
     item_id: str
@@ -50,7 +50,7 @@ class Item:
     """Whether the service itself said what comes before it."""
 
     @classmethod
-    def restored(cls, record: ItemRecord) -> Item:
+    def restored(cls, record: ItemRecord) -> ConversationItem:
         """Return a kept item; a call's name, id and arguments stand only in what the service said of it."""
         raw = record.raw
         item = cls(**msgspec.structs.asdict(record))
@@ -83,7 +83,7 @@ class Items:
     """Every item by id; ``previous_item_id`` is kept from the event that first named it."""
 
     captions: bool
-    by_id: dict[str, Item] = field(default_factory=dict)
+    by_id: dict[str, ConversationItem] = field(default_factory=dict)
     last_id: str | None = None
     transcripts_due: dict[str, float] = field(default_factory=dict)
     speech_began: dict[str, float] = field(default_factory=dict)
@@ -91,21 +91,21 @@ class Items:
     def restore(self, records: Iterable[ItemRecord]) -> None:
         """Begin with what was said before, in order; nothing of it is saved again."""
         for record in records:
-            self.by_id[record.item_id] = Item.restored(record)
+            self.by_id[record.item_id] = ConversationItem.restored(record)
             self.last_id = record.item_id
 
-    def get(self, item_id: object) -> Item | None:
+    def get(self, item_id: object) -> ConversationItem | None:
         """Return an item, if it is known."""
         return self.by_id.get(str(item_id))
 
-    def note(self, raw: JsonObject, previous: Any, now: float) -> Item:
+    def note(self, raw: JsonObject, previous: Any, now: float) -> ConversationItem:
         """Take the service's word for an item; ``previous`` is its ``previous_item_id``, if any was said."""
         item_id = str(raw.get("id", ""))
         item = self.by_id.get(item_id)
         if item is None:
             before = previous if isinstance(previous, str) else self.last_id
             started_ms = int(self.speech_began.pop(item_id, now))
-            item = Item(item_id=item_id, previous_item_id=before, started_ms=started_ms)
+            item = ConversationItem(item_id=item_id, previous_item_id=before, started_ms=started_ms)
             item.linked = isinstance(previous, str)
             self.by_id[item_id] = item
             self.last_id = item_id
@@ -213,7 +213,7 @@ class Items:
         return actions
 
 
-def read_item(item: Item, raw: JsonObject, *, captions: bool) -> None:
+def read_item(item: ConversationItem, raw: JsonObject, *, captions: bool) -> None:
     """Bring ``item`` up to what the service says of it; text that is there already is not lost."""
     item.type = str(raw.get("type") or item.type)
     item.role = str(raw.get("role") or item.role)

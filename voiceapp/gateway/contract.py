@@ -24,7 +24,7 @@ ROLES: Final = {
 }
 
 
-class Message(msgspec.Struct, forbid_unknown_fields=False):
+class ChatMessage(msgspec.Struct, forbid_unknown_fields=False):
     """One message; ``cache`` says that it will come again. Services that cache do so without being told."""
 
     role: Literal["system", "user", "assistant"]
@@ -35,7 +35,7 @@ class Message(msgspec.Struct, forbid_unknown_fields=False):
 class GenerateRequest(msgspec.Struct, kw_only=True):
     """The body of both addresses."""
 
-    messages: Annotated[list[Message], msgspec.Meta(min_length=1, max_length=MAX_MESSAGES)]
+    messages: Annotated[list[ChatMessage], msgspec.Meta(min_length=1, max_length=MAX_MESSAGES)]
     ai_role: Literal["client", "counselor", "evaluator"] = "client"
     model: str | None = None
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=MAX_TOKENS)] = 1024

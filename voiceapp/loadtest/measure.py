@@ -31,7 +31,7 @@ class RunEnded(Exception):
 
 
 @dataclass
-class Process:
+class MeasuredProcess:
     """A process that takes part in the run."""
 
     name: str
@@ -57,7 +57,7 @@ class Process:
 
 
 @dataclass
-class Relay(Process):
+class Relay(MeasuredProcess):
     """One relay under test."""
 
     url: str
@@ -80,8 +80,8 @@ class Relay(Process):
 class Load:
     """The processes that make the load: the clients, and the service behind the relays."""
 
-    clients: Process
-    service: Process
+    clients: MeasuredProcess
+    service: MeasuredProcess
 
     def cpu_s(self) -> dict[str, float]:
         """Return the CPU seconds that each has used."""
@@ -315,7 +315,7 @@ def running_load() -> Iterator[tuple[Load, str]]:
         _module("voiceapp.loadtest.clients", cpu=1) as clients,
     ):
         address = f"ws://127.0.0.1:{_first_line('service', service)}"
-        yield Load(Process("clients", clients), Process("service", service)), address
+        yield Load(MeasuredProcess("clients", clients), MeasuredProcess("service", service)), address
 
 
 @contextmanager

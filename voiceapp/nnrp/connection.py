@@ -32,8 +32,8 @@ from voiceapp.nnrp.operations import (
     Operation,
     OperationState,
     Reschedule,
-    Send,
-    Session,
+    SendPacket,
+    ServerSession,
     Start,
     Stop,
     answer,
@@ -54,7 +54,7 @@ NORMAL, UNAUTHORIZED, FAULTY, TOO_SLOW, TOO_MANY, STOPPING = 1000, 4001, 4002, 4
 """Close codes of the WebSocket."""
 
 
-class State(Enum):
+class ConnectionState(Enum):
     """How far a connection has come."""
 
     NEW = "new"
@@ -62,23 +62,23 @@ class State(Enum):
     CLOSED = "closed"
 
 
-TRANSITIONS: Final[Mapping[tuple[State, MessageType], str]] = {
-    (State.NEW, MessageType.CLIENT_HELLO): "_hello",
-    (State.NEW, MessageType.CLOSE): "_close",
-    (State.READY, MessageType.PING): "_ping",
-    (State.READY, MessageType.PONG): "_ignore",
-    (State.READY, MessageType.CLOSE): "_close",
-    (State.READY, MessageType.SESSION_OPEN): "_open_session",
-    (State.READY, MessageType.SESSION_CLOSE): "_close_session",
-    (State.READY, MessageType.FRAME_SUBMIT): "_submit",
-    (State.READY, MessageType.FRAME_CANCEL): "_cancel_frame",
-    (State.READY, MessageType.CANCEL): "_cancel",
-    (State.READY, MessageType.ABORT): "_cancel",
-    (State.READY, MessageType.DEADLINE): "_deadline",
-    (State.READY, MessageType.EXPIRE_AT): "_deadline",
+TRANSITIONS: Final[Mapping[tuple[ConnectionState, MessageType], str]] = {
+    (ConnectionState.NEW, MessageType.CLIENT_HELLO): "_hello",
+    (ConnectionState.NEW, MessageType.CLOSE): "_close",
+    (ConnectionState.READY, MessageType.PING): "_ping",
+    (ConnectionState.READY, MessageType.PONG): "_ignore",
+    (ConnectionState.READY, MessageType.CLOSE): "_close",
+    (ConnectionState.READY, MessageType.SESSION_OPEN): "_open_session",
+    (ConnectionState.READY, MessageType.SESSION_CLOSE): "_close_session",
+    (ConnectionState.READY, MessageType.FRAME_SUBMIT): "_submit",
+    (ConnectionState.READY, MessageType.FRAME_CANCEL): "_cancel_frame",
+    (ConnectionState.READY, MessageType.CANCEL): "_cancel",
+    (ConnectionState.READY, MessageType.ABORT): "_cancel",
+    (ConnectionState.READY, MessageType.DEADLINE): "_deadline",
+    (ConnectionState.READY, MessageType.EXPIRE_AT): "_deadline",
     # Advice that has no bearing here: results are sent as fast as the socket takes them.
-    (State.READY, MessageType.PRIORITY_UPDATE): "_ignore",
-    (State.READY, MessageType.FLOW_UPDATE): "_ignore",
+    (ConnectionState.READY, MessageType.PRIORITY_UPDATE): "_ignore",
+    (ConnectionState.READY, MessageType.FLOW_UPDATE): "_ignore",
 }
 """What a packet does, by the connection's state; any other is a fault of the client."""
 
@@ -87,17 +87,17 @@ class ServerConnection:
     """One client's connection; ``state`` says how far it has come, ``faults`` counts bad packets."""
 
     def __init__(self) -> None:
-        self.state = State.NEW
+        self.state = ConnectionState.NEW
         self.faults = 0
         self.stopping = False
-        self._sessions: dict[int, Session] = {}
+        self._sessions: dict[int, ServerSession] = {}
         self._next_session = 1
 
     # -- in -----------------------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> list[Action]:
         """Take one binary message of the client."""
-        if self.state is State.CLOSED:
+        if self.state is ConnectionState.CLOSED:
             return []
         try:
             packet = wire.decode(data)
@@ -115,9 +115,9 @@ class ServerConnection:
     def fault(self, error: WireError) -> list[Action]:
         """Answer a fault of the client with an ERROR packet; the last straw closes the connection."""
         self.faults += 1
-        fatal = error.fatal or self.state is State.NEW or self.faults >= MAX_FAULTS
+        fatal = error.fatal or self.state is ConnectionState.NEW or self.faults >= MAX_FAULTS
         text = error.message.encode()
-        metadata = layouts.Error(
+        metadata = layouts.ErrorPacket(
             error.error_code,
             Scope.CONNECTION if fatal else error.scope,
             int(fatal),
@@ -130,7 +130,7 @@ class ServerConnection:
         known = error.session_id if error.session_id in self._sessions else 0
         frame = error.frame_id if known else 0
         actions: list[Action] = [
-            Send(wire.encode(MessageType.ERROR, metadata, text, session_id=known, frame_id=frame))
+            SendPacket(wire.encode(MessageType.ERROR, metadata, text, session_id=known, frame_id=frame))
         ]
         if fatal:
             code = UNAUTHORIZED if error.error_code is ErrorCode.AUTH_FAILED else FAULTY
@@ -150,7 +150,7 @@ class ServerConnection:
             wire.check_extensions(packet.body[hello.auth_bytes :])
         except WireError as error:
             raise packet.header.error(error.message, error.error_code) from None
-        self.state = State.READY
+        self.state = ConnectionState.READY
         ack = layouts.ServerHelloAck(
             accepted_profile_bitmap=hello.profile_bitmap & 2,
             accepted_payload_kind_bitmap=STRUCTURED_EVENT,
@@ -158,10 +158,10 @@ class ServerConnection:
             max_concurrent_frames=MAX_OPERATIONS,
             max_body_bytes=profile.MAX_REQUEST_BYTES,
         )
-        return [Send(wire.encode(MessageType.SERVER_HELLO_ACK, ack, trace_id=packet.header.trace_id))]
+        return [SendPacket(wire.encode(MessageType.SERVER_HELLO_ACK, ack, trace_id=packet.header.trace_id))]
 
     def _ping(self, packet: Packet) -> list[Action]:
-        return [Send(answer(packet.header, MessageType.PONG))]
+        return [SendPacket(answer(packet.header, MessageType.PONG))]
 
     def _ignore(self, packet: Packet) -> list[Action]:
         return []
@@ -177,14 +177,14 @@ class ServerConnection:
         trace_id = packet.header.trace_id
         refused = refusal(asked, room=not self.stopping and len(self._sessions) < MAX_SESSIONS)
         if refused is not None:
-            return [Send(wire.encode(MessageType.SESSION_OPEN_ACK, refused, trace_id=trace_id))]
+            return [SendPacket(wire.encode(MessageType.SESSION_OPEN_ACK, refused, trace_id=trace_id))]
         session_id = self._free_id(asked.requested_session_id)
         most = min(asked.max_in_flight_operations or MAX_SESSION_OPERATIONS, MAX_SESSION_OPERATIONS)
-        session = self._sessions[session_id] = Session(session_id, most)
+        session = self._sessions[session_id] = ServerSession(session_id, most)
         ack = wire.encode(
             MessageType.SESSION_OPEN_ACK, grant(asked, session), session_id=session_id, trace_id=trace_id
         )
-        return [Send(ack)]
+        return [SendPacket(ack)]
 
     def _free_id(self, wanted: int) -> int:
         if wanted and wanted not in self._sessions:
@@ -195,7 +195,7 @@ class ServerConnection:
         self._next_session = self._next_session % 0xFFFFFFFF + 1
         return found
 
-    def _session(self, header: Header) -> Session:
+    def _session(self, header: Header) -> ServerSession:
         session = self._sessions.get(header.session_id)
         if session is None:
             raise header.error("There is no such session.", ErrorCode.INVALID_STATE)
@@ -220,14 +220,14 @@ class ServerConnection:
             return []
         return self._give_up(session.operations.values(), DropReason.PEER_CANCELLED)
 
-    def _closed(self, session: Session) -> list[Action]:
+    def _closed(self, session: ServerSession) -> list[Action]:
         """Say that a session is over, once it is."""
         if session.closing is None or session.operations:
             return []
         header, _ = session.closing
         del self._sessions[session.session_id]
         ack = layouts.SessionCloseAck(last_operation_id=session.last_operation_id)
-        return [Send(answer(header, MessageType.SESSION_CLOSE_ACK, ack))]
+        return [SendPacket(answer(header, MessageType.SESSION_CLOSE_ACK, ack))]
 
     # -- operations ---------------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class ServerConnection:
         except ProfileError as error:
             # A duplicate's answer is told from the first one's by its frame alone, so nothing is remembered.
             result, body = profile.write_result(error.result_status, error.event)
-            return [Send(answer(header, MessageType.RESULT_PUSH, result, body))]
+            return [SendPacket(answer(header, MessageType.RESULT_PUSH, result, body))]
         except WireError as error:
             raise header.error(error.message, error.error_code) from None
         deadline = session.deadlines.pop(metadata.operation_id, 0)
@@ -257,7 +257,7 @@ class ServerConnection:
         session.add(operation)
         return [Start(operation)]
 
-    def _admit(self, session: Session, operation_id: int) -> None:
+    def _admit(self, session: ServerSession, operation_id: int) -> None:
         if operation_id in session.operations:
             raise ProfileError("An operation of this id is under way.", code="duplicate_operation_id")
         total = sum(len(one.operations) for one in self._sessions.values())
@@ -301,7 +301,7 @@ class ServerConnection:
         operation.deadline_unix_ms = asked.deadline_unix_ms
         return [Reschedule(operation)]
 
-    def _named(self, session: Session, header: Header, operation_id: int) -> Operation | None:
+    def _named(self, session: ServerSession, header: Header, operation_id: int) -> Operation | None:
         """Return the operation that a packet names, ``None`` for one that has ended."""
         operation = session.operations.get(operation_id)
         if operation is not None and operation.header.frame_id == header.frame_id:
@@ -333,7 +333,7 @@ class ServerConnection:
             raise LocalProtocolError("An operation ends once, with a terminal event.", code="nnrp_order")
         metadata, body = profile.write_result(status, event, total_ms=total_ms, queue_ms=queue_ms)
         packet = answer(operation.header, MessageType.RESULT_PUSH, metadata, body)
-        return [Send(packet), *self._ended(operation)]
+        return [SendPacket(packet), *self._ended(operation)]
 
     def drop(self, operation: Operation, reason: DropReason) -> list[Action]:
         """End an operation without a result."""
@@ -341,7 +341,7 @@ class ServerConnection:
             raise LocalProtocolError("An operation ends once.", code="nnrp_order")
         metadata = ResultDrop(operation.operation_id, operation.sequence, reason)
         packet = answer(operation.header, MessageType.RESULT_DROP_REASON, metadata)
-        return [Send(packet), *self._ended(operation)]
+        return [SendPacket(packet), *self._ended(operation)]
 
     def _give_up(self, operations: Iterable[Operation], reason: DropReason) -> list[Action]:
         """Stop the work on operations that are still running, and say so."""
@@ -362,16 +362,16 @@ class ServerConnection:
 
     def farewell(self) -> list[Action]:
         """Drop what is still under way and close the connection."""
-        if self.state is State.CLOSED:
+        if self.state is ConnectionState.CLOSED:
             return []
         running = [one for session in self._sessions.values() for one in session.operations.values()]
         dropped = self._give_up(running, DropReason.TRANSPORT_CLOSED)
-        close = Send(wire.encode(MessageType.CLOSE))
+        close = SendPacket(wire.encode(MessageType.CLOSE))
         return [*dropped, close, *self._stop_all(), End(STOPPING, "server_stopping")]
 
     def _stop_all(self) -> list[Action]:
         """The connection is over: every operation ends unheard."""
-        self.state = State.CLOSED
+        self.state = ConnectionState.CLOSED
         actions: list[Action] = []
         for session in self._sessions.values():
             for operation in list(session.operations.values()):

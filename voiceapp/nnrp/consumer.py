@@ -18,7 +18,7 @@ from django.db import Error as DatabaseTrouble
 
 from voiceapp.errors import Refusal
 from voiceapp.nnrp.backing import Backing
-from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ServerConnection, State
+from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ConnectionState, ServerConnection
 from voiceapp.nnrp.layouts import ErrorCode, WireError
 from voiceapp.nnrp.operations import (
     Action,
@@ -27,11 +27,11 @@ from voiceapp.nnrp.operations import (
     Operation,
     OperationState,
     Reschedule,
-    Send,
+    SendPacket,
     Start,
     Stop,
 )
-from voiceapp.nnrp.outbox import Outbox
+from voiceapp.nnrp.packet_queue import PacketQueue
 from voiceapp.nnrp.work import Work
 from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.serving.consumer import SocketConsumer
@@ -145,7 +145,7 @@ class _Connection:
     def __init__(self, scope: Scope, send: SendMessage, start: StartTask, backing: Backing) -> None:
         self._scope, self._send, self._start, self._backing = scope, send, start, backing
         self._machine = ServerConnection()
-        self._outbox = Outbox()
+        self._outbox = PacketQueue()
         self._hello: asyncio.TimerHandle | None = None
         self._tasks: dict[Operation, asyncio.Task[None]] = {}
         self._work: dict[Operation, Work] = {}
@@ -165,7 +165,7 @@ class _Connection:
         self._over.set()
 
     def _no_hello(self) -> None:
-        if self._machine.state is State.NEW:
+        if self._machine.state is ConnectionState.NEW:
             message = f"CLIENT_HELLO did not come within {HELLO_S:g} seconds."
             self._perform(self._machine.fault(WireError(message, ErrorCode.INVALID_STATE, fatal=True)))
 
@@ -216,7 +216,7 @@ class _Connection:
     def _perform(self, actions: Sequence[Action]) -> None:
         for action in actions:
             match action:
-                case Send(data=data):
+                case SendPacket(data=data):
                     self._outbox.put(data)
                 case Start(operation=operation):
                     self._quiet.clear()

@@ -20,7 +20,7 @@ from voiceapp.errors import LocalProtocolError, Refusal
 from voiceapp.nnrp import profile
 from voiceapp.nnrp.backing import Backing
 from voiceapp.nnrp.consumer import DRAIN_S
-from voiceapp.nnrp.profile import ProfileError, Request
+from voiceapp.nnrp.profile import ProfileError, SubmitRequest
 from voiceapp.nnrp.work import Work
 from voiceapp.protocol import tool_calls
 from voiceapp.protocol.tool_calls import ToolCallOrder
@@ -99,7 +99,7 @@ class EventsApp:
             )
             raise ProfileError(sentence, code="adapter_operation_limit", kind="server_error")
 
-    async def _frames(self, request: Request, holder: TokenHolder) -> AsyncGenerator[bytes]:
+    async def _frames(self, request: SubmitRequest, holder: TokenHolder) -> AsyncGenerator[bytes]:
         """Yield the events of one operation as they go out; closed early, it ends the work behind them."""
         events: asyncio.Queue[JsonObject] = asyncio.Queue(MAX_UNSENT)
         order = ToolCallOrder(LocalProtocolError)

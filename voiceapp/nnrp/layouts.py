@@ -299,7 +299,7 @@ class SessionCloseAck(Layout, frozen=True):
     session_error_code: int = 0
 
 
-class Error(Layout, frozen=True):
+class ErrorPacket(Layout, frozen=True):
     """ERROR; the body is a sentence for people."""
 
     FORMAT = struct.Struct("<8I")

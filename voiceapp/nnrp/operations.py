@@ -9,7 +9,7 @@ from typing import Final
 from voiceapp.errors import LocalProtocolError
 from voiceapp.nnrp import wire
 from voiceapp.nnrp.layouts import Layout, SessionClose, SessionOpen, SessionOpenAck, SessionStatus
-from voiceapp.nnrp.profile import Request
+from voiceapp.nnrp.profile import SubmitRequest
 from voiceapp.nnrp.wire import Header, MessageType
 from voiceapp.protocol.tool_calls import ToolCallOrder
 
@@ -41,7 +41,7 @@ class Operation:
 
     operation_id: int
     header: Header
-    request: Request
+    request: SubmitRequest
     deadline_unix_ms: int = 0
     sequence: int = 0
     state: OperationState = OperationState.RUNNING
@@ -65,7 +65,7 @@ def answer(
 
 
 @dataclass(slots=True, eq=False)
-class Session:
+class ServerSession:
     """One session; ``closing`` is the SESSION_CLOSE that waits for its operations, and its header."""
 
     session_id: int
@@ -128,7 +128,7 @@ def refusal(asked: SessionOpen, *, room: bool) -> SessionOpenAck | None:
     return _ack(asked, session_status=status, session_error_code=error_code)
 
 
-def grant(asked: SessionOpen, session: Session) -> SessionOpenAck:
+def grant(asked: SessionOpen, session: ServerSession) -> SessionOpenAck:
     """Return the answer to a SESSION_OPEN that made ``session``."""
     return _ack(
         asked,
@@ -154,7 +154,7 @@ def _ack(asked: SessionOpen, **answer: int) -> SessionOpenAck:
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
+class SendPacket:
     """Send a packet."""
 
     data: bytes
@@ -197,4 +197,4 @@ class End:
     reason: str
 
 
-Action = Send | Start | Stop | Reschedule | Drain | End
+Action = SendPacket | Start | Stop | Reschedule | Drain | End

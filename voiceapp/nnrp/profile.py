@@ -61,7 +61,7 @@ _STATUS: Final = {
 }
 
 
-class Request(msgspec.Struct, frozen=True):
+class SubmitRequest(msgspec.Struct, frozen=True):
     """A submit that may be worked on.
 
     ``timeout_ms`` and ``cancel_after_events`` are 0 where the client asks for none.
@@ -88,7 +88,7 @@ class Request(msgspec.Struct, frozen=True):
 # -- requests ---------------------------------------------------------------------------------------------
 
 
-def read_submit(metadata: FrameSubmit, body: bytes) -> Request:
+def read_submit(metadata: FrameSubmit, body: bytes) -> SubmitRequest:
     """Return what a FRAME_SUBMIT asks for.
 
     Raises ``WireError`` without ids where the body's regions are malformed, and ``ProfileError`` where they
@@ -107,7 +107,7 @@ def read_submit(metadata: FrameSubmit, body: bytes) -> Request:
     return read_envelope(frames[0].payload)
 
 
-def read_envelope(payload: bytes) -> Request:
+def read_envelope(payload: bytes) -> SubmitRequest:
     """Return the request that ``payload`` is, UTF-8 JSON; raise ``ProfileError``."""
     return read_fields(read_json(payload))
 
@@ -120,7 +120,7 @@ def read_json(payload: bytes) -> Any:
         raise _invalid("The payload must be JSON in UTF-8.") from None
 
 
-def read_fields(fields: Any) -> Request:
+def read_fields(fields: Any) -> SubmitRequest:
     """Return the request that a JSON value is; raise ``ProfileError``."""
     if not isinstance(fields, dict) or nested_too_deep(fields, MAX_DEPTH, MAX_CONTAINERS):
         raise _invalid(
@@ -131,7 +131,7 @@ def read_fields(fields: Any) -> Request:
         raise ProfileError(f"'schema_version' must be {SCHEMA_VERSION!r}.", code="unsupported_schema_version")
     if fields.get("operation") != OPERATION:
         raise ProfileError(f"'operation' must be {OPERATION!r}.", code="unsupported_operation")
-    return Request(_body(fields.get("body")), _request_id(fields), *_policy(fields.get("nnrp")))
+    return SubmitRequest(_body(fields.get("body")), _request_id(fields), *_policy(fields.get("nnrp")))
 
 
 def _invalid(message: str) -> ProfileError:

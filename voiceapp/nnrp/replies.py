@@ -18,7 +18,7 @@ MAX_REPLY_CHARS: Final = MAX_BODY_BYTES // 8
 """Longest text of a reply: its last event holds all of it, and JSON may take six bytes for a character."""
 
 
-class Reply:
+class ReplyEvents:
     """One reply as it comes in.
 
     Events of tool calls bring the chunk that they came from; of text only where ``with_chunks``.

@@ -68,7 +68,7 @@ METADATA: Final[Mapping[MessageType, type[Layout] | None]] = {
     MessageType.SERVER_HELLO_ACK: layouts.ServerHelloAck,
     MessageType.SESSION_PATCH_ACK: layouts.SessionPatchAck,
     MessageType.CLOSE: None,
-    MessageType.ERROR: layouts.Error,
+    MessageType.ERROR: layouts.ErrorPacket,
     MessageType.SESSION_OPEN: layouts.SessionOpen,
     MessageType.SESSION_OPEN_ACK: layouts.SessionOpenAck,
     MessageType.SESSION_CLOSE: layouts.SessionClose,

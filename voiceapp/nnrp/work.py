@@ -15,8 +15,8 @@ from voiceapp.errors import LocalProtocolError, RemoteProtocolError, TextEngineE
 from voiceapp.nnrp import profile
 from voiceapp.nnrp.backing import DEFAULT_MODEL, Backing
 from voiceapp.nnrp.data_layouts import Status
-from voiceapp.nnrp.profile import ProfileError, Request
-from voiceapp.nnrp.replies import Reply
+from voiceapp.nnrp.profile import ProfileError, SubmitRequest
+from voiceapp.nnrp.replies import ReplyEvents
 from voiceapp.protocol.tool_calls import ToolCallFault
 from voiceapp.records.store.tokens import QuotaExceeded, TokenHolder
 from voiceapp.types import JsonObject
@@ -47,7 +47,7 @@ class Work:
 
     def __init__(
         self,
-        request: Request,
+        request: SubmitRequest,
         backing: Backing,
         holder: TokenHolder,
         tell: Tell,
@@ -61,7 +61,7 @@ class Work:
         self._backing = backing
         self._holder = holder
         self._tell = tell
-        self._reply = Reply(
+        self._reply = ReplyEvents(
             name, with_usage=self._request.usage_wanted, with_chunks=self._request.diagnostics
         )
         self._limit: asyncio.Timeout | None = None

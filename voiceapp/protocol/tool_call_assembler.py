@@ -24,7 +24,7 @@ from voiceapp.protocol.tool_calls import (
 from voiceapp.types import JsonObject
 
 
-class _Call:
+class _PartialCall:
     """A call as far as the stream has told of it."""
 
     __slots__ = ("call_id", "choice", "name", "number", "slot", "started", "waiting")
@@ -58,8 +58,8 @@ class ToolCallAssembler:
         self.faults: list[RemoteProtocolError] = []
         self._scope = scope
         self._order = ToolCallOrder(RemoteProtocolError)
-        self._calls: list[_Call] = []
-        self._slots: dict[tuple[int, int], _Call] = {}
+        self._calls: list[_PartialCall] = []
+        self._slots: dict[tuple[int, int], _PartialCall] = {}
         self._recent: dict[int, int] = {}
         self._ended: set[int] = set()
         self._texts: dict[int, int] = {}
@@ -138,7 +138,7 @@ class ToolCallAssembler:
 
     def _call_of(
         self, choice: int, fragment: CallFragment, function: CallFunction, position: int | None
-    ) -> _Call:
+    ) -> _PartialCall:
         """Return the call that a fragment belongs to: by its index, else its id, else its place."""
         index = fragment.index
         if index is None:
@@ -157,17 +157,17 @@ class ToolCallAssembler:
                 raise RemoteProtocolError(
                     f"A reply may have {MAX_CALLS} tool calls at most.", code="too_many_tool_calls"
                 )
-            call = self._slots[choice, index] = _Call(choice, index, len(self._calls))
+            call = self._slots[choice, index] = _PartialCall(choice, index, len(self._calls))
             self._calls.append(call)
         return call
 
-    def _known(self, choice: int, call_id: str | None) -> _Call | None:
+    def _known(self, choice: int, call_id: str | None) -> _PartialCall | None:
         for call in self._calls:
             if call_id and (call.choice, call.call_id) == (choice, call_id):
                 return call
         return None
 
-    def _start(self, call: _Call, chunk: JsonObject | None) -> list[AnyToolCallEvent]:
+    def _start(self, call: _PartialCall, chunk: JsonObject | None) -> list[AnyToolCallEvent]:
         if call.started is not None:
             return []
         call.started = ToolCallStarted(
@@ -184,7 +184,7 @@ class ToolCallAssembler:
         call.waiting = []
         return found
 
-    def _arguments(self, call: _Call, text: str, chunk: JsonObject) -> list[AnyToolCallEvent]:
+    def _arguments(self, call: _PartialCall, text: str, chunk: JsonObject) -> list[AnyToolCallEvent]:
         if call.started is None:
             call.waiting.append((text, chunk))
             return []
@@ -216,7 +216,7 @@ class ToolCallAssembler:
             found.append(self._ending(call, reason, chunk))
         return found
 
-    def _ending(self, call: _Call, reason: str, chunk: JsonObject | None) -> AnyToolCallEvent:
+    def _ending(self, call: _PartialCall, reason: str, chunk: JsonObject | None) -> AnyToolCallEvent:
         assert call.started is not None
         arguments = self._order.arguments(call.call_id)
         event: AnyToolCallEvent

@@ -31,7 +31,7 @@ MAX_ARGUMENTS_CHARS: Final = structured.MAX_TEXT_CHARS
 
 
 @dataclass(slots=True)
-class _Call:
+class _CollectedCall:
     call_id: str
     name: str
     pieces: list[str] = field(default_factory=list)
@@ -46,14 +46,14 @@ class _Call:
 class _Calls:
     """The calls of a reply, by index, and its end."""
 
-    by_index: dict[int, _Call] = field(default_factory=dict)
+    by_index: dict[int, _CollectedCall] = field(default_factory=dict)
     finished: Finished = field(default_factory=Finished)
     _chars: int = 0
 
     def take(self, delta: Delta) -> None:
         match delta:
             case CallStarted(index=index, call_id=call_id, name=name):
-                self.by_index[index] = _Call(call_id, name)
+                self.by_index[index] = _CollectedCall(call_id, name)
             case CallArguments(index=index, delta=piece):
                 self.by_index[index].pieces.append(piece)
                 self._chars += len(piece)
@@ -64,7 +64,7 @@ class _Calls:
                 self.finished = delta
 
     @property
-    def made(self) -> list[_Call]:
+    def made(self) -> list[_CollectedCall]:
         """The calls; one that was cut short is none."""
         return list(self.by_index.values()) if self.finished.reason == "stop" else []
 
@@ -95,7 +95,9 @@ class CheckedCalls:
             yield CallFinished(index)
         yield finished
 
-    async def _once_more(self, request: ReplyRequest, call: _Call, fault: str) -> tuple[_Call, Finished]:
+    async def _once_more(
+        self, request: ReplyRequest, call: _CollectedCall, fault: str
+    ) -> tuple[_CollectedCall, Finished]:
         """Return the call that comes instead; what is said of the mistake is no part of the reply."""
         sentence = f"Nothing was done, as the call is wrong: {fault}. Make it again, right."
         known = call.name in {tool.name for tool in request.tools}
@@ -120,7 +122,7 @@ class CheckedCalls:
         await self._provider.aclose()
 
 
-async def _checked(call: _Call, request: ReplyRequest) -> tuple[_Call | None, str]:
+async def _checked(call: _CollectedCall, request: ReplyRequest) -> tuple[_CollectedCall | None, str]:
     """Return (the call as it may go out, "") where it is right, else (``None``, what is wrong)."""
     schemas = {tool.name: tool.schema for tool in request.tools}
     if call.name not in schemas:

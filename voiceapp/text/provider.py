@@ -45,7 +45,7 @@ HistoryItem = Said | Called | Returned
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class FunctionTool:
     """A function that the provider may call; ``parameters`` is a JSON Schema."""
 
     name: str
@@ -69,7 +69,7 @@ class ReplyRequest:
 
     instructions: str
     history: tuple[HistoryItem, ...]
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[FunctionTool, ...] = ()
     tool_choice: str = "auto"
     several_calls: bool = True
     max_tokens: int | None = None

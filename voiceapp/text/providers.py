@@ -113,8 +113,8 @@ class _NoChat:
             yield delta
 
     def _refuse(self) -> list[Delta]:
-        told = "This assistant thinks by a chat service, and the settings name none."
-        raise TextRequestError(told, code="chat_not_configured")
+        message = "This assistant thinks by a chat service, and the settings name none."
+        raise TextRequestError(message, code="chat_not_configured")
 
     async def aclose(self) -> None:
         """Nothing is open."""

@@ -97,7 +97,7 @@ class Tool:
     progress: str = ""
 
 
-class Registry:
+class ToolRegistry:
     """Tools by name; synchronous ones run in ``threads``, by default those of the process."""
 
     def __init__(self, threads: ToolThreads | None = None) -> None:
@@ -172,7 +172,7 @@ class Registry:
         return await (self._threads or tool_threads()).run(function, given)
 
 
-registry = Registry()
+registry = ToolRegistry()
 """Definitions of tools, filled by Django's discovery of ``voice_tools`` modules: no state of a process."""
 
 

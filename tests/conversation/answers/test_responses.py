@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from voiceapp.conversation.answers.responses import MAX_WAITING, ResponseSequencer
+from voiceapp.conversation.answers.responses import MAX_WAITING, ResponseSequencer, response_notice
 from voiceapp.types import JsonObject
 
 
@@ -118,3 +121,33 @@ def test_responses_out_of_the_conversation_do_not_wait() -> None:
 
 def test_cancelling_nothing_sends_nothing() -> None:
     assert ResponseSequencer().cancel() == []
+
+
+def failed(code: str, message: str) -> dict[str, Any]:
+    details = {"type": "failed", "error": {"type": "server_error", "code": code, "message": message}}
+    return {"id": "r1", "status": "failed", "status_details": details}
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "told"),
+    [
+        # Our own engine says what to check; asking again would help nobody.
+        (
+            "model_host_absent",
+            "No model host is connected. Start one.",
+            "No model host is connected. Start one.",
+        ),
+        (
+            "text_engine_unreachable",
+            "The chat endpoint cannot be reached.",
+            "The chat endpoint cannot be reached.",
+        ),
+        ("chat_not_configured", "The settings name none.", "The settings name none."),
+        # Others' words are theirs.
+        ("server_error", "stack trace …", "The service could not answer (server_error). Ask again."),
+        ("insufficient_quota", "…", "The service's quota is used up."),
+        ("model_host_absent", "", "The service could not answer (model_host_absent). Ask again."),
+    ],
+)
+def test_a_failed_answer_is_a_sentence_that_helps(code: str, message: str, told: str) -> None:
+    assert response_notice(failed(code, message)) == ("response_failed", told, "error")

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -24,8 +23,6 @@ from django.utils import timezone
 from tests.parts.places import ROOT
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import SETTINGS
-from voiceapp.datafolder import processes
-from voiceapp.datafolder.processes import Ownership
 from voiceapp.records.models import Session
 from voiceapp.records.recording.archive import archiver, journal_path, journals_ms, recordings_folder
 from voiceapp.records.recording.journal import Journal
@@ -153,43 +150,6 @@ async def test_own_live_sessions_are_left_alone_and_forgotten_ones_are_closed(us
     assert live == {opened.session_id, recent.id}
     await forgotten.arefresh_from_db()
     assert (forgotten.end_reason, forgotten.recording) == ("server_stopped", "")
-
-
-def test_a_process_is_alive_while_it_holds_its_lock(tmp_path: Path) -> None:
-    here, there = Ownership(tmp_path / "processes"), Ownership(tmp_path / "processes")
-    name = there.name()
-    assert there.name() == name
-    assert here.dead() == set()
-    here.name()
-    (tmp_path / "processes" / "gone").touch()
-    assert here.dead() == {"gone"}
-    here.forget({"gone"})
-    assert here.dead() == set()
-    there.release()
-    assert here.dead() == {name}
-    here.release()
-
-
-def test_a_process_that_just_begins_is_not_taken_for_dead(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "processes"
-    begins, looks = Ownership(folder), Ownership(folder)
-    lock = processes._lock
-    found: list[set[str]] = []
-    looking = threading.Thread(target=lambda: found.append(looks.dead()))
-
-    def lock_late(file: Any, *, wait: bool = False) -> None:
-        if Path(file.name).parent == folder and not looking.ident:
-            looking.start()
-            looking.join(0.2)
-        lock(file, wait=wait)
-
-    monkeypatch.setattr(processes, "_lock", lock_late)
-    begins.name()
-    looking.join()
-    assert found == [set()]
-    begins.release()
 
 
 @pytest.mark.django_db(transaction=True)

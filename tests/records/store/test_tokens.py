@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
-from django.test import Client
 
 from tests.parts.forgetting import forget_tokens
 from voiceapp.records.models import ApiToken
@@ -16,62 +12,6 @@ from voiceapp.records.store import tokens
 from voiceapp.records.store.tokens import QuotaExceeded, TokenHolder, digest_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def test_the_command_prints_a_token_once_and_keeps_a_digest(
-    user: User, capsys: pytest.CaptureFixture[str]
-) -> None:
-    call_command("token", "laptop", "--user", "ada")
-    text = capsys.readouterr().out.strip()
-    assert re.fullmatch(r"va_[\w-]{43}", text)
-    row = ApiToken.objects.get()
-    assert (row.user, row.digest, row.hint) == (user, digest_of(text), text[:8])
-    call_command("token", "--list")
-    listed = capsys.readouterr().out
-    assert "laptop" in listed
-    assert text not in listed
-    with pytest.raises(CommandError, match="has a token named 'laptop'"):
-        call_command("token", "laptop", "--user", "ada")
-    call_command("token", "laptop", "--user", "ada", "--delete")
-    assert not ApiToken.objects.exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--user", "nobody", "x"], "no active user named 'nobody'"),
-        (["x"], "no administrator yet"),
-        (["--user", "ada"], "Give the token a name"),
-        (["x" * 101, "--user", "ada"], "up to 100 characters"),
-        (["gone", "--user", "ada", "--delete"], "no token named 'gone'"),
-    ],
-)
-def test_what_cannot_be_done_is_said_in_a_sentence(user: User, arguments: list[str], told: str) -> None:
-    with pytest.raises(CommandError, match=told):
-        call_command("token", *arguments)
-
-
-def test_the_admin_shows_a_new_token_once(admin_client: Client) -> None:
-    root = User.objects.get(username="root")
-    fields = {
-        "user": root.pk, "name": "phone", "enabled": "on", "requests_per_minute": 5,
-        "concurrent_requests": 2, "tokens_per_day": 0,
-        "usage-TOTAL_FORMS": 0, "usage-INITIAL_FORMS": 0,
-    }  # fmt: skip
-    page = admin_client.post("/admin/records/apitoken/add/", fields, follow=True).content.decode()
-    found = re.search(r"va_[\w-]{43}", page)
-    assert found is not None
-    row = ApiToken.objects.get()
-    assert row.digest == digest_of(found[0])
-    assert row.requests_per_minute == 5
-    for address in ("", f"{row.pk}/change/"):
-        later = admin_client.get(f"/admin/records/apitoken/{address}").content.decode()
-        assert "phone" in later
-        assert found[0] not in later
-    # A change of its limits leaves the token as it is.
-    admin_client.post(f"/admin/records/apitoken/{row.pk}/change/", {**fields, "requests_per_minute": 9})
-    row.refresh_from_db()
-    assert (row.requests_per_minute, row.digest) == (9, digest_of(found[0]))
 
 
 async def test_a_token_of_somebody_who_left_opens_nothing(user: User) -> None:

@@ -12,7 +12,7 @@ from tests.parts.page import Page, Talk, call, calls_made
 from tests.parts.scripted import Service
 from voiceapp.records.models import Assistant
 from voiceapp.relay.session.tools import PROGRESS_S, Progress
-from voiceapp.tools.registry import Registry, ToolContext
+from voiceapp.tools.registry import ToolContext, ToolRegistry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,7 +24,7 @@ class Bank:
         self.paid: list[str] = []
         self.gate = asyncio.Event()
         self.cancelled = asyncio.Event()
-        self.tools = Registry()
+        self.tools = ToolRegistry()
         self.tools.add(self.pay, needs_approval=True, progress="Paying…")
         self.tools.add(self.look, progress="Looking that up…")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 from typing import Any
 
 import jsonschema
@@ -14,10 +13,7 @@ from hypothesis import strategies as st
 
 from tests.parts.stalls import growth
 from voiceapp.text.brain.brain import Brain
-from voiceapp.text.brain.guide import GUIDE as GUIDE_FILE
 from voiceapp.text.brain.guide import ProductGuide
-from voiceapp.text.brain.matching import fill_arguments
-from voiceapp.text.brain.schemas import placeholder
 from voiceapp.text.provider import (
     CallArguments,
     Called,
@@ -25,12 +21,12 @@ from voiceapp.text.provider import (
     CallStarted,
     Delta,
     Finished,
+    FunctionTool,
     HistoryItem,
     ReplyRequest,
     Returned,
     Said,
     TextDelta,
-    Tool,
 )
 
 NOW = dt.datetime(2026, 11, 29, 15, 7)  # a Sunday
@@ -41,7 +37,7 @@ GUIDE = ProductGuide(
     "## Azure\n\nSet AZURE_OPENAI_ENDPOINT to talk to a [resource](https://x.y) of your own on Azure.\n"
 )
 
-WEATHER = Tool(
+WEATHER = FunctionTool(
     "get_weather",
     "Get the weather forecast for a city",
     {
@@ -51,7 +47,7 @@ WEATHER = Tool(
     },
 )
 
-TIMER = Tool(
+TIMER = FunctionTool(
     "set_timer",
     "Start a timer",
     {
@@ -61,7 +57,7 @@ TIMER = Tool(
     },
 )
 
-LIGHTS = Tool(
+LIGHTS = FunctionTool(
     "switchLights",
     "Switch the lights of a room on or off",
     {
@@ -74,7 +70,7 @@ LIGHTS = Tool(
     },
 )
 
-TRAINS = Tool(
+TRAINS = FunctionTool(
     "find_trains",
     "Find trains between two stations",
     {
@@ -233,45 +229,9 @@ def test_it_calls_none_where_none_is_meant_or_allowed() -> None:
     assert call("What is the weather in Paris?", tools=(TIMER,)) is None
 
 
-def schema(*names: str, **more: str) -> dict[str, Any]:
-    """Return the schema of an object with these required texts, and fields of other types."""
-    kinds = {**dict.fromkeys(names, "string"), **more}
-    return {"properties": {name: {"type": kind} for name, kind in kinds.items()}, "required": list(kinds)}
-
-
-@pytest.mark.parametrize(
-    ("said", "wanted", "arguments"),
-    [
-        ("What is the status of order 7?", schema("id"), {"id": "7"}),
-        ("What is the status of order number A-17, please?", schema("order_id"), {"order_id": "A-17"}),
-        ("Cancel order seven.", schema("id"), {"id": "7"}),
-        ("Where is my order?", schema("id"), {}),
-        ("Where is my order for abc", schema("id"), {"id": "abc"}),
-        ("Paint it in the color red.", schema("color"), {"color": "red"}),
-        ("What is the price of the symbol MSFT?", schema("symbol"), {"symbol": "MSFT"}),
-        (
-            "Tom is 31 and lives in Paris.",
-            schema("name", age="integer", city="string"),
-            {"name": "Tom", "age": 31, "city": "Paris"},
-        ),
-        (
-            "My name is Ada and I live in New York.",
-            schema("city", "name"),
-            {"name": "Ada", "city": "New York"},
-        ),
-        ("What is the weather in Rome?", schema("city"), {"city": "Rome"}),
-        ("Who is Grace?", schema("name"), {"name": "Grace"}),
-    ],
-)
-def test_arguments_are_the_words_that_are_meant(
-    said: str, wanted: dict[str, Any], arguments: dict[str, Any]
-) -> None:
-    assert fill_arguments(said, wanted, NOW.date())[0] == arguments
-
-
 @pytest.mark.parametrize("said", ["What is 12.5 times 8?", "How many times did you tell me?"])
 def test_times_that_multiply_or_count_ask_for_no_time(said: str) -> None:
-    clock = Tool("get_time", "Get the time in a city", WEATHER.parameters)
+    clock = FunctionTool("get_time", "Get the time in a city", WEATHER.parameters)
     assert call(said, tools=(clock,)) is None
     assert call("What time is it in Paris?", tools=(clock,)) == ("get_time", {"city": "Paris"})
     assert call("What are the times in Paris?", tools=(clock,)) == ("get_time", {"city": "Paris"})
@@ -361,7 +321,7 @@ JSON_TYPES = st.sampled_from(
 )
 def test_arguments_are_always_valid_for_the_tools_schema(said: str, properties: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": properties, "required": sorted(properties)}
-    found = call(said, tools=(Tool("f", "", schema),), tool_choice="required")
+    found = call(said, tools=(FunctionTool("f", "", schema),), tool_choice="required")
     assert found is not None
     jsonschema.validate(found[1], schema)
 
@@ -377,61 +337,6 @@ def test_a_very_long_text_takes_no_more_than_its_length(text: str) -> None:
     assert growth(lambda size: answer(text.format(repeated * size), tools=TOOLS), 25_000) < 3
 
 
-def test_schemas_without_sense_do_no_harm() -> None:
-    assert fill_arguments("hello", {}, NOW.date()) == ({}, ())
-    assert fill_arguments("hello", {"properties": {"a": True}, "required": ["a"]}, NOW.date())[0] == {
-        "a": "hello"
-    }
-    assert placeholder({"const": 4}) == 4
-    assert placeholder({"type": "array", "items": {"type": "boolean"}, "minItems": 2}) == [False, False]
-
-
-# -- numbers --------------------------------------------------------------------------------------------
-
-
 @given(st.text(alphabet="0123456789 plus minus times,.-x%^and hundred", max_size=60))
 def test_no_sum_breaks_the_brain(said: str) -> None:
     assert answer(f"what is {said}")
-
-
-def test_the_guide_reads_only_prose() -> None:
-    assert GUIDE.introduction() == "Talk with an AI in your browser, with captions of both sides."
-    assert GUIDE.answer("tables read aloud") is None
-    assert ProductGuide("").answer("anything at all") is None
-
-
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        ("What is this app?", "You talk with an AI in the browser."),
-        ("How do I install this app?", "Run python3 manage.py up."),
-        ("How do I connect to Azure OpenAI?", "set AZURE_OPENAI_ENDPOINT"),
-        ("How do I sign in with Microsoft Entra ID to Azure?", "azure-identity"),
-        ("Can I use this app without a key?", "So you can talk without a key"),
-        ("How do I use my own language model with this app?", "VOICEAPP_TEXT_BASE_URL"),
-        ("What languages does the engine understand?", "English only"),
-        ("Does this app keep a recording?", "under Past conversations"),
-        ("How do I delete a recording?", "nothing here deletes them"),
-        ("What tools does this app have?", "set timers"),
-        ("How do I add a tool to this app?", "the module voice_tools"),
-        ("Can this app call HTTP APIs?", "OpenAPI document"),
-        ("Does this app support MCP servers?", "up to 8 MCP servers"),
-        ("What are the limits of this app?", "an hour at most"),
-        ("Which browser does this app need?", "AudioWorklet"),
-        ("Does the engine have a quantum computer?", "embedded engine"),
-    ],
-)
-def test_the_products_own_guide_answers_what_people_ask(asked: str, expected: str) -> None:
-    request = ReplyRequest("", (Said("user", asked),))
-    deltas = Brain(ProductGuide.load(), lambda: NOW).think(request)
-    assert expected in "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
-
-
-def test_each_section_of_the_guide_is_found_by_its_heading_and_read_to_its_end() -> None:
-    sections = [
-        section.split("\n\n", 1) for section in re.split(r"^#+ ", GUIDE_FILE.read_text(), flags=re.M)[1:]
-    ]
-    assert len(sections) > 30
-    guide = ProductGuide.load()
-    for heading, text in sections:
-        assert guide.answer(heading) == text.strip()

@@ -17,7 +17,7 @@ from voiceapp.text.brain.brain import Brain
 from voiceapp.text.brain.guide import ProductGuide
 from voiceapp.text.brain.schemas import fits, placeholder
 from voiceapp.text.chat.result import Collector
-from voiceapp.text.provider import Called, Delta, ReplyRequest, Returned, Said, Tool
+from voiceapp.text.provider import Called, Delta, FunctionTool, ReplyRequest, Returned, Said
 from voiceapp.tools.registry import registry
 
 NOW = dt.datetime(2026, 3, 2, 10, 0)
@@ -49,7 +49,7 @@ def brain() -> Brain:
     return Brain(ProductGuide.load(), lambda: NOW)
 
 
-def asked(text: str, *tools: Tool, choice: str = "required") -> ReplyRequest:
+def asked(text: str, *tools: FunctionTool, choice: str = "required") -> ReplyRequest:
     return ReplyRequest("", (Said("user", text),), tools, choice)
 
 
@@ -63,7 +63,7 @@ async def reply(request: ReplyRequest) -> list[Delta]:
 @settings(max_examples=150, deadline=None)
 @given(schema=ANY_SCHEMA, several=st.booleans(), choice=st.sampled_from(["auto", "required"]))
 def test_no_schema_of_a_tool_breaks_the_brain(schema: dict[str, Any], several: bool, choice: str) -> None:
-    tools = (Tool("get_weather", "Weather of a city", schema), Tool("set_timer", "", schema))
+    tools = (FunctionTool("get_weather", "Weather of a city", schema), FunctionTool("set_timer", "", schema))
     text = "The weather in Paris and in Rome, and set a timer for 99 minutes"
     request = ReplyRequest("", (Said("user", text),), tools, choice, several_calls=several)
     assert list(brain().think(request))
@@ -98,7 +98,7 @@ def test_a_pattern_that_could_take_for_ever_is_not_tried() -> None:
 async def test_large_tools_and_long_texts_hold_nobody_up() -> None:
     words = " ".join(f"word{number} weather" for number in range(2_000))
     properties = {f"city{number}": {"type": "string", "enum": [f"x{number}"] * 500} for number in range(500)}
-    tools = [Tool(f"weather{number}", words, {"properties": properties}) for number in range(128)]
+    tools = [FunctionTool(f"weather{number}", words, {"properties": properties}) for number in range(128)]
     hold = await longest_hold(reply(asked("Weather in Paris. " * 220, *tools, choice="auto")))
     assert hold < 0.25
 
@@ -214,5 +214,5 @@ async def test_numbers_beyond_all_bounds_are_too_large(text: str) -> None:
 @pytest.mark.parametrize("amount", ["9" * 400, "1e400", "hundred " * 400, "1" + " million" * 99])
 def test_a_timer_for_longer_than_time_is_set_or_asked_about(amount: str) -> None:
     names = ("set_timer", "list_timers", "cancel_timer", "take_note")
-    offered = [Tool(one["name"], "", one["parameters"]) for one in registry.definitions(names)]
+    offered = [FunctionTool(one["name"], "", one["parameters"]) for one in registry.definitions(names)]
     assert list(brain().think(asked(f"Set a timer for {amount} seconds", *offered, choice="auto")))

@@ -11,7 +11,7 @@ import pytest
 from tests.parts.engine_parts import Client, error_of, kinds, speaking_client
 from tests.parts.engine_server import EngineServer, connect
 from voiceapp.text.brain.several import match_several
-from voiceapp.text.provider import Tool
+from voiceapp.text.provider import FunctionTool
 
 TODAY = dt.date(2026, 11, 29)
 
@@ -26,7 +26,7 @@ FUNCTIONS = [
     function("set_timer", "Start a timer", "integer", "seconds"),
     function("search_notes", "Search through notes", "string", "query"),
 ]
-TOOLS = tuple(Tool(one["name"], one["description"], one["parameters"]) for one in FUNCTIONS)
+TOOLS = tuple(FunctionTool(one["name"], one["description"], one["parameters"]) for one in FUNCTIONS)
 
 
 @pytest.mark.parametrize(

@@ -18,22 +18,24 @@ from voiceapp.text.provider import (
     CallArguments,
     Called,
     CallStarted,
+    FunctionTool,
     HistoryItem,
     ReplyRequest,
     Returned,
     Said,
     TextDelta,
-    Tool,
 )
 from voiceapp.tools.registry import ToolContext, registry
 
 OFFERED = tuple(
-    Tool(one["name"], one["description"], one["parameters"]) for one in registry.definitions(TOOLS)
+    FunctionTool(one["name"], one["description"], one["parameters"]) for one in registry.definitions(TOOLS)
 )
 SEEDED = tuple(tool for tool in OFFERED if tool.name in TOOLS)
 
 
-def think(*history: HistoryItem, tools: tuple[Tool, ...] = OFFERED) -> tuple[str, list[tuple[str, Any]]]:
+def think(
+    *history: HistoryItem, tools: tuple[FunctionTool, ...] = OFFERED
+) -> tuple[str, list[tuple[str, Any]]]:
     """Return what the brain says, and the calls that it makes."""
     brain = Brain(ProductGuide(""), lambda: dt.datetime(2026, 11, 30, 12, 0))
     said, calls = "", []
@@ -205,8 +207,8 @@ def test_what_is_missing_is_asked_for() -> None:
 
 
 def test_a_clients_own_tool_of_that_name_is_called_its_own_way() -> None:
-    own = Tool("set_timer", "Set a timer", {"type": "object", "properties": {"minutes": {"type": "integer"}},
-                                            "required": ["minutes"]})  # fmt: skip
+    parameters = {"type": "object", "properties": {"minutes": {"type": "integer"}}, "required": ["minutes"]}
+    own = FunctionTool("set_timer", "Set a timer", parameters)
     assert think(Said("user", "Set a timer for 5 minutes."), tools=(own,))[1] == [
         ("set_timer", {"minutes": 5})
     ]

@@ -18,20 +18,18 @@ from tests.parts.waits import PATIENCE_S
 from voiceapp.config import VoiceConfig
 from voiceapp.errors import TextEngineError
 from voiceapp.outbound.entra import credential
-from voiceapp.text.chat.provider import ChatProvider, messages
+from voiceapp.text.chat.provider import ChatProvider
 from voiceapp.text.chat.service import RemoteCompletions, azure_client
 from voiceapp.text.provider import (
     CallArguments,
-    Called,
     CallFinished,
     CallStarted,
     Delta,
     Finished,
+    FunctionTool,
     ReplyRequest,
-    Returned,
     Said,
     TextDelta,
-    Tool,
 )
 
 REQUEST = ReplyRequest("Be kind.", (Said("user", "Hello"),), spoken=False)
@@ -113,7 +111,7 @@ async def test_interleaved_tool_calls_are_told_apart_by_index() -> None:
         chunk({"index": 0, "delta": {}, "finish_reason": "tool_calls"}),
         "[DONE]",
     )
-    tools = (Tool("f", "Does f", {"type": "object", "properties": {}}), Tool("g"))
+    tools = (FunctionTool("f", "Does f", {"type": "object", "properties": {}}), FunctionTool("g"))
     request = ReplyRequest("", (Said("user", "go"),), tools=tools, tool_choice="f", max_tokens=50)
     async with chat_server(script=script) as chat:
         deltas = await collect(chat, request)
@@ -187,17 +185,6 @@ async def test_an_endpoint_that_is_not_there_is_unreachable() -> None:
     with pytest.raises(TextEngineError) as caught:
         await collect(chat)
     assert caught.value.code == "text_engine_unreachable"
-
-
-def test_calls_in_a_row_share_one_message_and_outputs_follow() -> None:
-    history = (
-        Said("user", "go"), Called("a", "f", "{}"), Called("b", "g", "{}"), Returned("a", "1"),
-        Returned("b", "2"), Said("assistant", "Done."),
-    )  # fmt: skip
-    found = messages(ReplyRequest("", history, spoken=True))
-    assert "read aloud" in found[0]["content"]
-    assert [message["role"] for message in found[1:]] == ["user", "assistant", "tool", "tool", "assistant"]
-    assert [call["id"] for call in found[2]["tool_calls"]] == ["a", "b"]
 
 
 # -- Azure ------------------------------------------------------------------------------------------------

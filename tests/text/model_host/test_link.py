@@ -23,11 +23,11 @@ from voiceapp.text.provider import (
     CallStarted,
     Delta,
     Finished,
+    FunctionTool,
     ReplyRequest,
     Returned,
     Said,
     TextDelta,
-    Tool,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -115,7 +115,7 @@ async def test_tool_calls_come_in_deltas_or_whole(wire: Wire) -> None:
         {"type": "response.output_item.done", "output_index": 1, "item": whole},
         {"type": "response.some_news", "x": 1}, 5, COMPLETED,
     ]  # fmt: skip
-    tools = (Tool("look", "Look", {"type": "object", "properties": {}}),)
+    tools = (FunctionTool("look", "Look", {"type": "object", "properties": {}}),)
     reply = asyncio.create_task(
         replied(ModelHostProvider(1, "t", 5), replace(REQUEST, tools=tools, tool_choice="look"))
     )

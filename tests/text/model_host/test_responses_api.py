@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceapp.text.model_host import responses_api
-from voiceapp.text.provider import Called, ReplyRequest, Returned, Said, Tool
+from voiceapp.text.provider import Called, FunctionTool, ReplyRequest, Returned, Said
 
 TEXT = st.text(max_size=20)
 NAMES = st.sampled_from(["look", "tell", "buy"])
@@ -22,7 +22,7 @@ REQUESTS = st.builds(
     ReplyRequest,
     TEXT,
     st.lists(ITEMS, max_size=5).map(tuple),
-    st.lists(st.builds(Tool, NAMES, TEXT, st.just({"type": "object"})), max_size=3).map(tuple),
+    st.lists(st.builds(FunctionTool, NAMES, TEXT, st.just({"type": "object"})), max_size=3).map(tuple),
     st.sampled_from(["auto", "none", "required"]) | NAMES,
     several_calls=st.booleans(),
     spoken=st.just(False),

@@ -6,7 +6,7 @@ import pytest
 
 from voiceapp.errors import InvalidArguments
 from voiceapp.text.brain.shipped import match_shipped
-from voiceapp.text.provider import Tool
+from voiceapp.text.provider import FunctionTool
 from voiceapp.tools.registry import registry
 from voiceapp.tools.shipped.units import convert_units
 
@@ -69,7 +69,7 @@ def test_numbers_that_are_none_are_refused() -> None:
 )
 def test_the_brain_understands_everyday_sentences(sentence: str, arguments: tuple[float, str, str]) -> None:
     [definition] = registry.definitions(["convert_units"])
-    tool = Tool("convert_units", definition["description"], definition["parameters"])
+    tool = FunctionTool("convert_units", definition["description"], definition["parameters"])
     wish = match_shipped(sentence, (tool,))
     assert wish is not None
     assert tuple(wish.match.arguments.values()) == arguments
@@ -78,5 +78,5 @@ def test_the_brain_understands_everyday_sentences(sentence: str, arguments: tupl
 @pytest.mark.parametrize("sentence", ["What is two plus three?", "What is new in Paris?", "Turn it to five"])
 def test_other_sentences_are_left_alone(sentence: str) -> None:
     [definition] = registry.definitions(["convert_units"])
-    tool = Tool("convert_units", definition["description"], definition["parameters"])
+    tool = FunctionTool("convert_units", definition["description"], definition["parameters"])
     assert match_shipped(sentence, (tool,)) is None

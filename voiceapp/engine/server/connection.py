@@ -24,7 +24,7 @@ from voiceapp.engine.session.actions import (
     Close,
     EndIdle,
     ReplyFact,
-    Send,
+    SendEvent,
     Spoken,
     StartReply,
 )
@@ -159,7 +159,7 @@ class Connection:
     def _perform(self, actions: list[Action]) -> None:  # noqa: C901 - a table
         for action in actions:
             match action:
-                case Send(event=event):
+                case SendEvent(event=event):
                     self._queue(event)
                     if self._faults.rate_limits and isinstance(event, ResponseDone):
                         self._queue(self._faults.limits(new_id("event"), event.response))

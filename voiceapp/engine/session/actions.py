@@ -13,7 +13,7 @@ from voiceapp.tools.mcp.messages import CallMcpTool, ListMcpTools
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
+class SendEvent:
     """Send an event to the client."""
 
     event: Event
@@ -105,7 +105,7 @@ class Close:
 
 
 Action = (
-    Send
+    SendEvent
     | Hear
     | Listen
     | ForgetTurn

@@ -34,7 +34,7 @@ class TimedWord:
 
 
 @dataclass(slots=True)
-class Item:
+class SessionItem:
     """One item. ``fields`` is what the client sees, without audio.
 
     ``heard_text`` is what a user said, even where the client wants no transcript; ``None``: not known yet.
@@ -104,13 +104,13 @@ class ConversationItems:
     """Items in order."""
 
     def __init__(self) -> None:
-        self._items: list[Item] = []
+        self._items: list[SessionItem] = []
         self._given_chars = 0
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[SessionItem]:
         return iter(self._items)
 
-    def find(self, item_id: str) -> Item | None:
+    def find(self, item_id: str) -> SessionItem | None:
         """Return the item called ``item_id``."""
         return next((item for item in self._items if item.id == item_id), None)
 
@@ -128,7 +128,7 @@ class ConversationItems:
             before = item.id
         return None
 
-    def insert(self, item: Item, previous_item_id: str | None) -> None:
+    def insert(self, item: SessionItem, previous_item_id: str | None) -> None:
         """Put ``item`` after another, first (``"root"``), or last (``None`` or empty)."""
         if not previous_item_id:
             self._items.append(item)
@@ -145,7 +145,7 @@ class ConversationItems:
             self._items.insert(places[0] + 1, item)
         self._trim_audio()
 
-    def admit(self, item: Item) -> None:
+    def admit(self, item: SessionItem) -> None:
         """Count an item that a client gives; raise ``ProtocolError`` where it gave too much already."""
         chars = self._given_chars + _ITEM_CHARS + len(str(item.fields))
         if chars > MAX_GIVEN_CHARS:
@@ -156,7 +156,7 @@ class ConversationItems:
             )
         self._given_chars = chars
 
-    def remove(self, item: Item) -> None:
+    def remove(self, item: SessionItem) -> None:
         """Take an item out."""
         self._items.remove(item)
 
@@ -170,7 +170,7 @@ class ConversationItems:
         """Whether the assistant was heard in this conversation."""
         return any(item.said_in_audio() and item.audio_ms for item in self._items)
 
-    def keep_audio(self, item: Item, audio: bytes, audio_format: AudioFormat) -> None:
+    def keep_audio(self, item: SessionItem, audio: bytes, audio_format: AudioFormat) -> None:
         """Give ``item`` more audio; the oldest audio beyond the budget is let go."""
         item.audio += audio
         item.audio_format = audio_format
@@ -186,7 +186,7 @@ class ConversationItems:
                 item.audio = b""
 
 
-def history(items: Iterable[Item]) -> tuple[HistoryItem, ...]:
+def history(items: Iterable[SessionItem]) -> tuple[HistoryItem, ...]:
     """Return items as a text provider reads them; what is not said in words is left out."""
     result: list[HistoryItem] = []
     for item in items:
@@ -294,7 +294,7 @@ _ITEMS: Final = {
 }  # fmt: skip
 
 
-def read_item(value: Any, path: str, *, new_id: str, call_id: str, audio_format: AudioFormat) -> Item:
+def read_item(value: Any, path: str, *, new_id: str, call_id: str, audio_format: AudioFormat) -> SessionItem:
     """Check an item from a client and make it one of ours; ids are used where the client gave none."""
     kind = validation.any_object(value, path).get("type")
     if kind is None:
@@ -309,13 +309,13 @@ def read_item(value: Any, path: str, *, new_id: str, call_id: str, audio_format:
     fields.update({name: inner for name, inner in checked.items() if name not in ("type", "status")})
     if kind == "function_call":
         fields.setdefault("call_id", call_id)
-    item = Item(fields)
+    item = SessionItem(fields)
     if kind == "message":
         item.fields["content"] = _read_parts(item, fields["content"], f"{path}.content", audio_format)
     return item
 
 
-def _read_parts(item: Item, value: Any, path: str, audio_format: AudioFormat) -> list[JsonObject]:
+def _read_parts(item: SessionItem, value: Any, path: str, audio_format: AudioFormat) -> list[JsonObject]:
     if not isinstance(value, list):
         raise validation.wrong_type(path, "an array", value)
     known = _PARTS[item.role]

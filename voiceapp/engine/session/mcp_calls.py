@@ -12,7 +12,7 @@ from typing import Final
 
 from voiceapp.engine.session import validation
 from voiceapp.engine.session.context import Context
-from voiceapp.engine.session.items import Item
+from voiceapp.engine.session.items import SessionItem
 from voiceapp.engine.session.mcp_tools import Offer
 from voiceapp.protocol import events as ev
 from voiceapp.tools.mcp.messages import CallMcpTool
@@ -23,10 +23,10 @@ _MAX_OPEN: Final = 32
 
 
 @dataclass(slots=True)
-class McpCall:
+class HostedMcpCall:
     """One call: its item, and its place in the response that made it."""
 
-    item: Item
+    item: SessionItem
     offer: Offer
     response_id: str
     output_index: int
@@ -34,14 +34,14 @@ class McpCall:
     running: bool = False
 
 
-class McpCalls:
+class HostedMcpCalls:
     """The calls that have not ended."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._calls: dict[str, McpCall] = {}
+        self._calls: dict[str, HostedMcpCall] = {}
 
-    def begin(self, call: McpCall) -> None:
+    def begin(self, call: HostedMcpCall) -> None:
         """Take a call whose arguments are complete; it runs at once unless it is to be approved first."""
         if len(self._calls) >= _MAX_OPEN:
             self._end(call, None, _refusal(f"At most {_MAX_OPEN} calls may be open at once."))
@@ -50,7 +50,7 @@ class McpCalls:
         if call.item.fields["approval_request_id"] is None:
             self._run(call)
 
-    def _run(self, call: McpCall) -> None:
+    def _run(self, call: HostedMcpCall) -> None:
         fields = call.item.fields
         call.running = True
         self._context.emit(ev.ResponseMcpCallInProgress, item_id=call.item.id, output_index=call.output_index)
@@ -65,7 +65,7 @@ class McpCalls:
 
     # -- approval ---------------------------------------------------------------------------------------
 
-    def check(self, answer: Item) -> None:
+    def check(self, answer: SessionItem) -> None:
         """Raise ``ProtocolError`` where an approval answers no open request."""
         if self._asked(answer) is None:
             request_id = answer.fields["approval_request_id"]
@@ -75,7 +75,7 @@ class McpCalls:
                 "item.approval_request_id",
             )
 
-    def answer(self, answer: Item) -> None:
+    def answer(self, answer: SessionItem) -> None:
         """Run or drop the call that was waiting for ``answer``, which was checked."""
         call = self._asked(answer)
         if call is None:
@@ -87,7 +87,7 @@ class McpCalls:
         said = f"The user did not approve this call: {reason}" if reason else "The user did not approve it."
         self.called(call.item.id, None, _refusal(said))
 
-    def _asked(self, answer: Item) -> McpCall | None:
+    def _asked(self, answer: SessionItem) -> HostedMcpCall | None:
         request_id = answer.fields["approval_request_id"]
         waiting = (call for call in self._calls.values() if not call.running)
         return next((call for call in waiting if call.item.fields["approval_request_id"] == request_id), None)
@@ -99,7 +99,7 @@ class McpCalls:
         if (call := self._calls.pop(item_id, None)) is not None:
             self._end(call, output, error)
 
-    def _end(self, call: McpCall, output: str | None, error: JsonObject | None) -> None:
+    def _end(self, call: HostedMcpCall, output: str | None, error: JsonObject | None) -> None:
         item = call.item
         item.fields.update(status="completed" if error is None else "failed", output=output, error=error)
         kind = ev.ResponseMcpCallCompleted if error is None else ev.ResponseMcpCallFailed

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from voiceapp.assistants.mcp_servers import MAX_TOOLS, headers_with
 from voiceapp.engine.session.context import Context
-from voiceapp.engine.session.items import Item
+from voiceapp.engine.session.items import SessionItem
 from voiceapp.errors import ProtocolError
 from voiceapp.protocol import events as ev
-from voiceapp.text.provider import Tool
+from voiceapp.text.provider import FunctionTool
 from voiceapp.tools.functions import free_name
 from voiceapp.tools.mcp.messages import ListMcpTools, McpAddress, McpTool
 from voiceapp.tools.mcp.rules import allowed, needs_approval
@@ -89,7 +89,7 @@ class McpTools:
 
     def _tell(self, item_id: str, server: McpAddress, fields: JsonObject) -> bool:
         """Add the item; return whether the conversation had room for it."""
-        item = Item({"id": item_id, "type": "mcp_list_tools", "server_label": server.label, **fields})
+        item = SessionItem({"id": item_id, "type": "mcp_list_tools", "server_label": server.label, **fields})
         try:
             self._context.items.admit(item)
         except ProtocolError:
@@ -123,12 +123,12 @@ class McpTools:
 
 
 def chosen(
-    choice: Any, functions: Sequence[Tool], offers: Mapping[str, Offer]
-) -> tuple[str, tuple[Tool, ...]]:
+    choice: Any, functions: Sequence[FunctionTool], offers: Mapping[str, Offer]
+) -> tuple[str, tuple[FunctionTool, ...]]:
     """Return a provider's ``tool_choice`` and tools for the client's ``tool_choice``."""
     tools = (
         *functions,
-        *(Tool(name, one.tool.description, one.tool.schema) for name, one in offers.items()),
+        *(FunctionTool(name, one.tool.description, one.tool.schema) for name, one in offers.items()),
     )
     if not isinstance(choice, dict):
         return choice, tools

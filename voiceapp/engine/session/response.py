@@ -10,8 +10,8 @@ from typing import Any, Final
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.session.actions import Speaking
 from voiceapp.engine.session.context import Context
-from voiceapp.engine.session.items import Item, TimedWord
-from voiceapp.engine.session.mcp_calls import McpCall
+from voiceapp.engine.session.items import SessionItem, TimedWord
+from voiceapp.engine.session.mcp_calls import HostedMcpCall
 from voiceapp.engine.session.mcp_tools import Offer
 from voiceapp.protocol import events as ev
 from voiceapp.text.provider import CHARACTERS_PER_TOKEN, text_tokens
@@ -30,7 +30,7 @@ def audio_tokens(duration_ms: float, *, spoken: bool) -> int:
 
 @dataclass(slots=True)
 class _Output:
-    item: Item
+    item: SessionItem
     index: int
     open: bool = True
     offer: Offer | None = None
@@ -49,7 +49,7 @@ class ReplyShape:
     audio_format: AudioFormat
 
 
-class Response:
+class EngineResponse:
     """A response in progress. Its methods take what the provider and the voice bring and emit the events."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Response:
         reply_id: str,
         shape: ReplyShape,
         wanted: JsonObject,
-        history: list[Item] | None,
+        history: list[SessionItem] | None,
     ) -> None:
         self.id = reply_id
         self.shape = shape
@@ -81,7 +81,7 @@ class Response:
         """Tell that the response exists."""
         self._context.emit(ev.ResponseCreated, response=self._snapshot("in_progress", None, None))
 
-    def count_input(self, instructions: str, items: Iterable[Item]) -> None:
+    def count_input(self, instructions: str, items: Iterable[SessionItem]) -> None:
         """Count what the response is made from."""
         texts, heard_ms, spoken_ms = text_tokens(instructions), 0.0, 0.0
         for item in items:
@@ -180,7 +180,7 @@ class Response:
             ev.ResponseFunctionCallArgumentsDelta, **place, call_id=fields["call_id"], delta=delta
         )
 
-    def call_done(self, index: int) -> McpCall | None:
+    def call_done(self, index: int) -> HostedMcpCall | None:
         """End a function call, or give away the call of an MCP server's tool, which begins only now."""
         output = self._calls[index]
         if output.offer is None:
@@ -190,7 +190,7 @@ class Response:
         self._mcp_arguments_done(output)
         if output.offer.needs_approval:
             self._ask_approval(output)
-        return McpCall(output.item, output.offer, self.id, output.index, self.shape.in_conversation)
+        return HostedMcpCall(output.item, output.offer, self.id, output.index, self.shape.in_conversation)
 
     def _mcp_arguments_done(self, output: _Output) -> None:
         self._context.emit(
@@ -274,7 +274,7 @@ class Response:
     # -- parts ------------------------------------------------------------------------------------------
 
     def _add(self, fields: JsonObject) -> _Output:
-        output = _Output(Item(fields), len(self._outputs))
+        output = _Output(SessionItem(fields), len(self._outputs))
         self._outputs.append(output)
         self._context.emit(
             ev.ResponseOutputItemAdded,

@@ -21,20 +21,20 @@ from voiceapp.engine.session.actions import (
 )
 from voiceapp.engine.session.config import RESPONSE
 from voiceapp.engine.session.context import Context
-from voiceapp.engine.session.items import Item, history, read_item, within
-from voiceapp.engine.session.mcp_calls import McpCalls
+from voiceapp.engine.session.items import SessionItem, history, read_item, within
+from voiceapp.engine.session.mcp_calls import HostedMcpCalls
 from voiceapp.engine.session.mcp_tools import McpTools, chosen
-from voiceapp.engine.session.response import ReplyShape, Response
+from voiceapp.engine.session.response import EngineResponse, ReplyShape
 from voiceapp.text.provider import (
     CallArguments,
     CallFinished,
     CallStarted,
     Finished,
+    FunctionTool,
     HistoryItem,
     ReplyRequest,
     Said,
     TextDelta,
-    Tool,
 )
 from voiceapp.tools.mcp.messages import McpCalled, McpFact, McpListed, McpNotListed
 from voiceapp.types import JsonObject
@@ -49,9 +49,9 @@ class Responder:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._mcp_tools = McpTools(context)
-        self._mcp_calls = McpCalls(context)
-        self._replies: dict[str, Response] = {}
-        self._main: Response | None = None
+        self._mcp_calls = HostedMcpCalls(context)
+        self._replies: dict[str, EngineResponse] = {}
+        self._main: EngineResponse | None = None
         self._due = False
 
     @property
@@ -64,7 +64,7 @@ class Responder:
         """Whether no response is being made, in the conversation or beside it."""
         return not self._replies
 
-    def private_items(self) -> Iterator[Item]:
+    def private_items(self) -> Iterator[SessionItem]:
         """Yield the items that were given to single responses."""
         for reply in self._replies.values():
             yield from reply.history or ()
@@ -124,7 +124,7 @@ class Responder:
     def _start(self, shape: ReplyShape, wanted: JsonObject) -> None:
         given = wanted.get("input")
         history = None if given is None else self._read_input(given)
-        reply = Response(self._context, self._context.new_id("resp"), shape, wanted, history)
+        reply = EngineResponse(self._context, self._context.new_id("resp"), shape, wanted, history)
         self._replies[reply.id] = reply
         if shape.in_conversation:
             self._main = reply
@@ -169,7 +169,7 @@ class Responder:
     def _request(self, wanted: JsonObject, shape: ReplyShape, said: tuple[HistoryItem, ...]) -> ReplyRequest:
         config = self._context.config
         functions = [
-            Tool(tool["name"], tool.get("description") or "", tool.get("parameters") or {})
+            FunctionTool(tool["name"], tool.get("description") or "", tool.get("parameters") or {})
             for tool in self._tools(wanted)
             if tool["type"] == "function"
         ]
@@ -193,11 +193,11 @@ class Responder:
 
     # -- items ------------------------------------------------------------------------------------------
 
-    def _read_input(self, value: Any) -> list[Item]:
+    def _read_input(self, value: Any) -> list[SessionItem]:
         if not isinstance(value, list):
             raise validation.wrong_type("response.input", "an array", value)
-        items: list[Item] = []
-        fresh: list[Item] = []
+        items: list[SessionItem] = []
+        fresh: list[SessionItem] = []
         for index, entry in enumerate(value):
             path = f"response.input[{index}]"
             if validation.any_object(entry, path).get("type") != "item_reference":
@@ -214,7 +214,7 @@ class Responder:
             self.transcribe_given(item)
         return items
 
-    def read_item(self, value: Any, path: str) -> Item:
+    def read_item(self, value: Any, path: str) -> SessionItem:
         """Check an item that the client gave."""
         return read_item(
             value,
@@ -224,7 +224,7 @@ class Responder:
             audio_format=self._context.config.input_format,
         )
 
-    def check_answer(self, item: Item) -> None:
+    def check_answer(self, item: SessionItem) -> None:
         """Raise ``ProtocolError`` where an item answers a call or a request that there is not."""
         if item.kind == "function_call_output" and not self._context.items.knows_call(item.fields["call_id"]):
             raise validation.refuse(
@@ -235,12 +235,12 @@ class Responder:
         if item.kind == "mcp_approval_response":
             self._mcp_calls.check(item)
 
-    def take_answer(self, item: Item) -> None:
+    def take_answer(self, item: SessionItem) -> None:
         """Take an item that answers a request, as was checked."""
         if item.kind == "mcp_approval_response":
             self._mcp_calls.answer(item)
 
-    def transcribe_given(self, item: Item) -> None:
+    def transcribe_given(self, item: SessionItem) -> None:
         """Have audio that came inside an item turned into words, unless the client gave them."""
         if item.role != "user" or item.plain_text():
             return
@@ -265,11 +265,11 @@ class Responder:
         if self._main is not None:
             self._stop(self._main, "cancelled", {"type": "cancelled", "reason": "turn_detected"})
 
-    def _stop(self, reply: Response, status: str, details: JsonObject) -> None:
+    def _stop(self, reply: EngineResponse, status: str, details: JsonObject) -> None:
         self._context.act(CancelReply(reply.id))
         self._end(reply, status, details)
 
-    def _end(self, reply: Response, status: str, details: JsonObject | None = None) -> None:
+    def _end(self, reply: EngineResponse, status: str, details: JsonObject | None = None) -> None:
         del self._replies[reply.id]
         reply.finish(status, details)
         if reply is self._main:
@@ -333,7 +333,7 @@ class Responder:
         self.start_waiting()
 
 
-def _wordless(item: Item) -> bool:
+def _wordless(item: SessionItem) -> bool:
     """Whether an item is a user's speech that has not been recognised yet."""
     if item.role != "user" or item.heard_text is not None:
         return False

@@ -18,7 +18,7 @@ from voiceapp.engine.session.actions import (
     Hear,
     Listen,
     ReplyFact,
-    Send,
+    SendEvent,
     Speaking,
     Transcribe,
 )
@@ -26,7 +26,7 @@ from voiceapp.engine.session.buffer import MAX_BYTES, InputBuffer
 from voiceapp.engine.session.config import NOT_IN_A_CONVERSATION, Kind, SessionConfig
 from voiceapp.engine.session.context import Context
 from voiceapp.engine.session.event_types import CLIENT_TYPES, TRANSCRIPTION_TYPES
-from voiceapp.engine.session.items import ConversationItems, Item, whole_samples
+from voiceapp.engine.session.items import ConversationItems, SessionItem, whole_samples
 from voiceapp.engine.session.responses import Responder
 from voiceapp.engine.session.transcripts import Segment, Transcripts
 from voiceapp.errors import ProtocolError
@@ -203,7 +203,7 @@ class EngineSession:
     def _add_user_audio(self, item_id: str, audio: bytes, start_ms: float, end_ms: float) -> None:
         previous = self._items.last_id
         self._emit(ev.InputAudioBufferCommitted, previous_item_id=previous, item_id=item_id)
-        item = Item(
+        item = SessionItem(
             {"id": item_id, "type": "message", "status": "completed", "role": "user",
              "content": [{"type": "input_audio", "transcript": None}]}
         )  # fmt: skip
@@ -221,7 +221,7 @@ class EngineSession:
     def key_pressed(self, key: str, received_at: int) -> list[Action]:
         """A telephone key was heard; ``received_at`` is in seconds since 1970."""
         # Alone among the service's events it has no id.
-        self._out.append(Send(ev.InputAudioBufferDtmfEventReceived(event=key, received_at=received_at)))
+        self._out.append(SendEvent(ev.InputAudioBufferDtmfEventReceived(event=key, received_at=received_at)))
         return self._take()
 
     def speech_started(self, audio_start_ms: int, detected_ms: int) -> list[Action]:
@@ -328,11 +328,11 @@ class EngineSession:
         self._responder.transcribe_given(item)
         self._responder.take_answer(item)
 
-    def _tell_of_item(self, item: Item, previous: str | None) -> None:
+    def _tell_of_item(self, item: SessionItem, previous: str | None) -> None:
         self._emit(ev.ConversationItemAdded, previous_item_id=previous, item=item.snapshot())
         self._emit(ev.ConversationItemDone, previous_item_id=previous, item=item.snapshot())
 
-    def _known_item(self, item_id: str, verb: str, doing: str) -> Item:
+    def _known_item(self, item_id: str, verb: str, doing: str) -> SessionItem:
         item = self._items.find(item_id)
         if item is None:
             raise validation.refuse(
@@ -378,7 +378,7 @@ class EngineSession:
     # -- sending ----------------------------------------------------------------------------------------
 
     def _emit(self, kind: type[ev.ServerEvent], **fields: Any) -> None:
-        self._out.append(Send(kind(event_id=self._new_id("event"), **fields)))
+        self._out.append(SendEvent(kind(event_id=self._new_id("event"), **fields)))
 
     def _error(self, code: str, message: str, param: str | None, client_event_id: str | None) -> None:
         event = codec.error_event(
@@ -388,7 +388,7 @@ class EngineSession:
             param=param,
             client_event_id=client_event_id,
         )
-        self._out.append(Send(event))
+        self._out.append(SendEvent(event))
 
     def _take(self) -> list[Action]:
         out, self._out = self._out, []

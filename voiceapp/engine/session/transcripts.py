@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from voiceapp.engine.session.context import Context
-from voiceapp.engine.session.items import Item
+from voiceapp.engine.session.items import SessionItem
 from voiceapp.engine.session.response import audio_tokens
 from voiceapp.engine.session.responses import Responder
 from voiceapp.protocol import events as ev
@@ -84,7 +84,7 @@ class Transcripts:
                 end=segment.end_ms / 1000,
             )
 
-    def _hear(self, item_id: str, transcript: str) -> Item | None:
+    def _hear(self, item_id: str, transcript: str) -> SessionItem | None:
         # Items given only to one response are not in the conversation, yet wait for their words as well.
         waiting = [*self._context.items, *self._responder.private_items()]
         found = [item for item in waiting if item.id == item_id and item.heard_text is None]

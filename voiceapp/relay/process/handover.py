@@ -131,8 +131,8 @@ class Handover:
         if session is not None:
             timers = session.capabilities.timers.hand_on()
             released = Released(session.life.last_seq, session.microphone.frames, timers)
-        told = asdict(released) if released else None
-        answer = {"type": "session.released", "ask": message["ask"], "released": told}
+        fields = asdict(released) if released else None
+        answer = {"type": "session.released", "ask": message["ask"], "released": fields}
         # Whoever asked finds the session let go all the same.
         with _layer_may_fail():
             await layer.group_send(_group(message["reply"]), answer)
@@ -146,10 +146,10 @@ class Handover:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _read(told: dict[str, Any] | None) -> Released | None:
-    if told is None:
+def _read(fields: dict[str, Any] | None) -> Released | None:
+    if fields is None:
         return None
-    return Released(told["seq"], told["frames"], [MovingTimer(*timer) for timer in told["timers"]])
+    return Released(fields["seq"], fields["frames"], [MovingTimer(*timer) for timer in fields["timers"]])
 
 
 @contextmanager

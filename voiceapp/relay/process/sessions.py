@@ -38,7 +38,7 @@ WATCH_S = 1.0
 their sessions are still this process's own."""
 
 
-class Sessions:
+class LiveSessions:
     """See the module."""
 
     def __init__(self) -> None:
@@ -194,4 +194,4 @@ def _changes(asked: set[tuple[int, str]], session_ids: set[UUID]) -> tuple[set[t
     return {(user_id, key) for user_id, key in asked if key not in known or user_id not in active}, taken
 
 
-sessions: Final = Part[Sessions]("table of live sessions")
+sessions: Final = Part[LiveSessions]("table of live sessions")

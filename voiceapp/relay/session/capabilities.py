@@ -58,7 +58,7 @@ class SessionCapabilities:
         """Return what one call of a tool can do in the session."""
         host = self._host
         return Capabilities(
-            self.timers, _Notes(host.user_id), _Past(host.user_id, host.id), _Call(self, host, call_id)
+            self.timers, _Notes(host.user_id), _Past(host.user_id, host.id), _CallControl(self, host, call_id)
         )
 
     @property
@@ -103,7 +103,7 @@ class SessionCapabilities:
         return [notice("timers_dropped", sentence, "warning")]
 
 
-class _Call:
+class _CallControl:
     def __init__(self, capabilities: SessionCapabilities, host: Host, call_id: str) -> None:
         self._capabilities = capabilities
         self._host = host
@@ -118,7 +118,8 @@ class _Call:
 
     async def hand_over(self, name: str) -> str:
         offered = await store.assistants_for_sessions()
-        others = [one for one in offered if one.slug != self._host.conversation.assistant.slug]
+        speaking = self._host.conversation.assistant
+        others = [one for one in offered if one.slug != speaking.slug]
         wanted = name.casefold()
         found = [one for one in others if wanted in (one.name.casefold(), one.slug.casefold())]
         found = found or [one for one in others if wanted in one.name.casefold()]

@@ -20,7 +20,7 @@ from voiceapp.tools.functions import failure
 from voiceapp.tools.http.tools import HttpTools
 from voiceapp.tools.mcp.client import McpClient
 from voiceapp.tools.mcp.hosting import McpHost
-from voiceapp.tools.registry import Registry, ToolContext
+from voiceapp.tools.registry import ToolContext, ToolRegistry
 from voiceapp.types import JsonObject
 
 PROGRESS_S = 0.2
@@ -77,7 +77,7 @@ class ToolRuns:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: ToolRegistry,
         session_id: UUID,
         user_id: int,
         assistant: AssistantConfig,

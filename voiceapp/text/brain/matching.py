@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from voiceapp.text.brain.numbers import Spoken, find_numbers
+from voiceapp.text.brain.numbers import SpokenNumber, find_numbers
 from voiceapp.text.brain.schemas import fits, kind_of, options_of, properties_of, required_of
-from voiceapp.text.provider import Tool
+from voiceapp.text.provider import FunctionTool
 
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _STOP: Final = frozenset(
@@ -143,7 +143,7 @@ _CAPITALISED: Final = r"((?:[A-Z][\w'’-]*)(?:\s+(?:of|de|the)?\s*[A-Z][\w'’-
 class Match:
     """A tool, how well it fits (more is better), and the arguments; ``missing`` lists what was not said."""
 
-    tool: Tool
+    tool: FunctionTool
     score: float
     arguments: dict[str, Any]
     missing: tuple[str, ...]
@@ -154,7 +154,7 @@ class Match:
         return self.score >= _ENOUGH
 
 
-def match_tool(text: str, tools: tuple[Tool, ...], today: dt.date) -> Match | None:
+def match_tool(text: str, tools: tuple[FunctionTool, ...], today: dt.date) -> Match | None:
     """Return the tool that fits ``text`` best; ``None`` where there are no tools."""
     if not tools:
         return None
@@ -164,7 +164,7 @@ def match_tool(text: str, tools: tuple[Tool, ...], today: dt.date) -> Match | No
     return Match(tool, score, arguments, missing)
 
 
-def score_tool(text: str, tool: Tool) -> float:
+def score_tool(text: str, tool: FunctionTool) -> float:
     """Return how much of ``text`` speaks of ``tool``."""
     said = _asked(text[:_MAX_READ_CHARS])
     properties = list(properties_of(tool.parameters).items())[:_MAX_READ]
@@ -297,7 +297,7 @@ class _Reader:
                 return self._take(number, number.value * _UNIT_SECONDS[said_unit] / _UNIT_SECONDS[unit])
         return self._take(self._numbers[0], self._numbers[0].value) if self._numbers else None
 
-    def _take(self, number: Spoken, value: float) -> float:
+    def _take(self, number: SpokenNumber, value: float) -> float:
         self._numbers.remove(number)
         return int(value) if value == int(value) else value
 

@@ -63,18 +63,20 @@ _MAX_NUMBER: Final = 1e300
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class SpokenNumber:
     """A number found in a sentence, and the words after which it stands or which follow it."""
 
     value: float
     following: str
 
 
-def find_numbers(text: str) -> list[Spoken]:
+def find_numbers(text: str) -> list[SpokenNumber]:
     """Return the numbers in ``text``, in digits or words, with the word that follows each."""
     tokens = _merge(_tokens(text))
     return [
-        Spoken(min(token, _MAX_NUMBER), str(tokens[index + 1]).lower() if index + 1 < len(tokens) else "")
+        SpokenNumber(
+            min(token, _MAX_NUMBER), str(tokens[index + 1]).lower() if index + 1 < len(tokens) else ""
+        )
         for index, token in enumerate(tokens)
         if isinstance(token, float)
     ]

@@ -25,7 +25,7 @@ from voiceapp.text.provider import (
 _ARGUMENT_PIECE: Final = 16
 _MAX_RESULT_CHARS: Final = 100_000
 """Characters of a result that is read as JSON; nobody wants to hear a longer one."""
-_MAX_TOLD_DEPTH: Final = 4
+_MAX_SPOKEN_DEPTH: Final = 4
 _MAX_FACTS: Final = 8
 _MAX_OF_LIST: Final = 5
 _MAX_READ_OUT, _MIN_READ_OUT = Decimal(10) ** 15, Decimal(1) / 10**4
@@ -113,7 +113,7 @@ _TITLES: Final = ("name", "title", "label")
 
 def _unwrapped(value: Any) -> Any:
     """Return what is inside objects of one field that only says that something is inside."""
-    for _ in range(_MAX_TOLD_DEPTH):
+    for _ in range(_MAX_SPOKEN_DEPTH):
         if not isinstance(value, dict) or len(value) != 1:
             break
         ((key, inner),) = value.items()
@@ -182,7 +182,7 @@ def _plain(value: Any, depth: int = 0) -> str:
             return "nothing"
         case int() | float() | Decimal():
             return _said(value)
-        case list() | dict() if depth > _MAX_TOLD_DEPTH:
+        case list() | dict() if depth > _MAX_SPOKEN_DEPTH:
             return "more"
         case list():
             spoken = [_plain(inner, depth + 1) for inner in value[:_MAX_OF_LIST]]

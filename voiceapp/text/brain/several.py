@@ -8,7 +8,7 @@ from typing import Final
 
 from voiceapp.text.brain.matching import Match, fill_arguments, match_tool
 from voiceapp.text.brain.schemas import required_of
-from voiceapp.text.provider import Tool
+from voiceapp.text.provider import FunctionTool
 
 # Commas stay: they stand in dates and in "Paris, France" as well.
 _BETWEEN: Final = re.compile(r"\s*(?:,?\s*\b(?:and then|and also|and|then|also)\b|[;.?!])\s*", re.I)
@@ -16,7 +16,7 @@ _MAX_CALLS: Final = 8
 _MAX_PARTS: Final = 16
 
 
-def match_several(text: str, tools: tuple[Tool, ...], today: dt.date) -> list[Match]:
+def match_several(text: str, tools: tuple[FunctionTool, ...], today: dt.date) -> list[Match]:
     """Return the calls that the parts of ``text`` ask for, each complete; fewer than two are none."""
     found: list[Match] = []
     for part in [part for part in _BETWEEN.split(text, _MAX_PARTS) if part][:_MAX_PARTS]:
@@ -28,7 +28,7 @@ def match_several(text: str, tools: tuple[Tool, ...], today: dt.date) -> list[Ma
     return found[:_MAX_CALLS] if len(found) > 1 else []
 
 
-def _again(tool: Tool, part: str, today: dt.date) -> Match | None:
+def _again(tool: FunctionTool, part: str, today: dt.date) -> Match | None:
     """Return a call of the tool before, where a part brings nothing but another name for it."""
     required = required_of(tool.parameters)
     if len(required) != 1:

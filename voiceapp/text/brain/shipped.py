@@ -15,7 +15,7 @@ from typing import Any, Final
 from voiceapp.text.brain.matching import Match
 from voiceapp.text.brain.numbers import find_numbers, written_sum
 from voiceapp.text.brain.schemas import properties_of, required_of
-from voiceapp.text.provider import Tool
+from voiceapp.text.provider import FunctionTool
 
 _UNITS: Final = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3600}
 _PARAMETERS: Final = {
@@ -55,13 +55,13 @@ class ShippedMatch:
         return [self.match, *(self.more if several else ())]
 
 
-def is_shipped(tool: Tool) -> bool:
+def is_shipped(tool: FunctionTool) -> bool:
     """Whether it is a tool of this product."""
     wanted = _PARAMETERS.get(tool.name)
     return wanted is not None and set(properties_of(tool.parameters)) == wanted
 
 
-def match_shipped(text: str, tools: tuple[Tool, ...]) -> ShippedMatch | None:
+def match_shipped(text: str, tools: tuple[FunctionTool, ...]) -> ShippedMatch | None:
     """Return the tool of this product that ``text`` asks for, if it is among ``tools``."""
     offered = {tool.name: tool for tool in tools if is_shipped(tool)}
     for name, read in _READERS:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from voiceapp.errors import TextEngineError, TextRequestError
-from voiceapp.text.provider import Called, HistoryItem, ReplyRequest, Returned, Said, Tool
+from voiceapp.text.provider import Called, FunctionTool, HistoryItem, ReplyRequest, Returned, Said
 from voiceapp.types import JsonObject
 
 MAX_MESSAGES: Final = 2_000
@@ -37,7 +37,7 @@ def read(body: JsonObject) -> ChatRequest:
     choice = _choice(body.get("tool_choice"), tools)
     structured = _schema(body.get("response_format"))
     if structured is not None and not tools:
-        tools, choice = (Tool(STRUCTURED, "The answer, in parts.", structured),), STRUCTURED
+        tools, choice = (FunctionTool(STRUCTURED, "The answer, in parts.", structured),), STRUCTURED
     options = body.get("stream_options") or {}
     if not isinstance(options, dict):
         raise _wrong("stream_options", "an object")
@@ -184,7 +184,7 @@ def _calls(value: Any, param: str) -> list[Called]:
 # -- tools and structure --------------------------------------------------------------------------------
 
 
-def _tools(value: Any) -> tuple[Tool, ...]:
+def _tools(value: Any) -> tuple[FunctionTool, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -192,7 +192,7 @@ def _tools(value: Any) -> tuple[Tool, ...]:
     if len(value) > MAX_TOOLS:
         message = f"'tools' may hold {MAX_TOOLS} tools at most."
         raise TextRequestError(message, code="array_above_max_length", param="tools")
-    found: list[Tool] = []
+    found: list[FunctionTool] = []
     for position, tool in enumerate(value):
         function = tool.get("function") if isinstance(tool, dict) else None
         if not isinstance(function, dict) or tool.get("type") != "function":
@@ -203,11 +203,11 @@ def _tools(value: Any) -> tuple[Tool, ...]:
             raise _wrong(f"tools[{position}].function.name", "a string")
         if not isinstance(description, str) or not isinstance(parameters, dict):
             raise _wrong(f"tools[{position}].function", "a description and a schema")
-        found.append(Tool(name, description, parameters))
+        found.append(FunctionTool(name, description, parameters))
     return tuple(found)
 
 
-def _choice(value: Any, tools: tuple[Tool, ...]) -> str:
+def _choice(value: Any, tools: tuple[FunctionTool, ...]) -> str:
     if value is None:
         return "auto"
     if value in ("auto", "none", "required"):

@@ -14,11 +14,11 @@ from voiceapp.text.provider import (
     CallStarted,
     Delta,
     Finished,
+    FunctionTool,
     ReplyRequest,
     Returned,
     Said,
     TextDelta,
-    Tool,
 )
 from voiceapp.types import JsonObject
 
@@ -77,7 +77,7 @@ def read_request(fields: Mapping[str, Any]) -> ReplyRequest:
         _text(fields, "instructions"),
         tuple(_history_item(item) for item in _objects(fields, "input") if _text(item, "type") in _ITEMS),
         tuple(
-            Tool(_text(tool, "name"), _text(tool, "description"), dict(_object(tool, "parameters")))
+            FunctionTool(_text(tool, "name"), _text(tool, "description"), dict(_object(tool, "parameters")))
             for tool in _objects(fields, "tools")
         ),
         _text(choice, "name") if isinstance(choice, dict) else str(choice),

@@ -14,7 +14,7 @@ MAX_BYTES: Final = 1024 * 1024
 """The same in bytes."""
 
 
-class Outbox:
+class PacketQueue:
     """Packets on their way out; ``put`` never waits, so whoever makes many asks for ``room`` first."""
 
     def __init__(self) -> None:

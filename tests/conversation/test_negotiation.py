@@ -1,0 +1,207 @@
+"""What a session asks of its service, and what it gives up where the service has less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.parts.relay_talk import shown
+from voiceapp.assistants.assistant import AssistantConfig
+from voiceapp.assistants.mcp_servers import McpServer
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.conversation.actions import FormatsAgreed, HostServers
+from voiceapp.conversation.negotiation import (
+    Negotiation,
+    echoed_format,
+    session_fields,
+    with_server_vad,
+    without_instructions,
+)
+from voiceapp.protocol.events import SessionCreated
+from voiceapp.types import JsonObject
+
+SHOP = McpServer(server_label="shop", server_url="https://shop.example/mcp", authorization="s3cret-token")
+CLOCK: JsonObject = {"type": "function", "name": "clock"}
+ADA = AssistantConfig(
+    slug="ada",
+    name="Ada",
+    instructions="Be kind.",
+    voice="verse",
+    input_format=AudioFormat.PCMU,
+    output_format=AudioFormat.PCMA,
+    turn_detection={"type": "semantic_vad", "eagerness": "low", "create_response": False},
+    transcription={"language": "en"},
+    max_output_tokens=99,
+)
+
+
+def with_servers(**changes: Any) -> Negotiation:
+    return Negotiation(msgspec.structs.replace(ADA, mcp_servers=(SHOP,), **changes))
+
+
+def test_a_session_is_asked_for_with_all_that_the_assistant_is() -> None:
+    assert session_fields(ADA, [CLOCK], "whisper-1") == {
+        "type": "realtime",
+        "output_modalities": ["audio"],
+        "instructions": "Be kind.",
+        "audio": {
+            "input": {
+                "format": {"type": "audio/pcmu"},
+                "transcription": {"model": "whisper-1", "language": "en"},
+                "turn_detection": {"type": "semantic_vad", "eagerness": "low", "create_response": False},
+            },
+            "output": {"format": {"type": "audio/pcma"}, "voice": "verse"},
+        },
+        "tools": [CLOCK],
+        "max_output_tokens": 99,
+    }
+
+
+@pytest.mark.parametrize(
+    ("transcription", "model", "asked"),
+    [
+        (None, "whisper-1", None),
+        ({}, "", None),
+        ({}, "whisper-1", {"model": "whisper-1"}),
+        ({"model": "own"}, "whisper-1", {"model": "own"}),
+    ],
+)
+def test_captions_are_asked_for_where_they_are_wanted(
+    transcription: JsonObject | None, model: str, asked: JsonObject | None
+) -> None:
+    plain = AssistantConfig(slug="a", name="A", transcription=transcription)
+    session = session_fields(plain, [], model)
+    assert session["audio"]["input"]["transcription"] == asked
+    # What is not set is the service's own choice.
+    assert "voice" not in session["audio"]["output"]
+    assert "max_output_tokens" not in session
+
+
+def test_servers_stand_among_the_tools_where_the_service_calls_them() -> None:
+    negotiation = with_servers()
+    negotiation.tools = [CLOCK]
+    labels = [tool.get("server_label") for tool in negotiation.session_update()["session"]["tools"]]
+    assert labels == [None, "shop"]
+    negotiation.has_mcp = False
+    assert negotiation.session_update()["session"]["tools"] == [CLOCK]
+
+
+def test_functions_that_come_later_are_told_once() -> None:
+    negotiation = Negotiation(ADA, tools=[CLOCK])
+    negotiation.session_update()
+    assert negotiation.tools_update() == []
+    negotiation.tools += [{"type": "function", "name": "late"}]
+    [update] = negotiation.tools_update()
+    assert [tool["name"] for tool in update["session"]["tools"]] == ["clock", "late"]
+    assert negotiation.tools_update() == []
+
+
+def test_servers_are_called_from_here_once_and_only_where_the_service_calls_none() -> None:
+    negotiation = with_servers()
+    assert negotiation.host() == []
+    negotiation.has_mcp = False
+    assert negotiation.host() == [HostServers()]
+    assert negotiation.host() == []
+    bare = Negotiation(ADA, has_mcp=False)
+    assert bare.host() == []
+
+
+@pytest.mark.parametrize(
+    ("said", "expires_at"), [({}, None), ({"expires_at": 0}, None), ({"expires_at": "soon"}, None),
+                             ({"expires_at": 1_900_000_000}, 1_900_000_000.0)],
+)  # fmt: skip
+def test_the_end_of_the_connection_is_known_where_the_service_says_it(
+    said: JsonObject, expires_at: float | None
+) -> None:
+    negotiation = Negotiation(ADA)
+    negotiation.session_created(said)
+    assert negotiation.expires_at == expires_at
+    negotiation.connection_lost()
+    assert negotiation.expires_at is None
+
+
+def test_what_the_service_echoes_counts_and_not_what_was_asked() -> None:
+    negotiation = Negotiation(ADA)
+    echoed = {
+        "audio": {
+            "input": {"format": {"type": "audio/pcm", "rate": 24000}, "turn_detection": None},
+            "output": {"format": "g711_ulaw"},
+        }
+    }
+    agreed = negotiation.session_updated(echoed)
+    assert agreed == FormatsAgreed(AudioFormat.PCM16, AudioFormat.PCMU)
+    assert negotiation.turn_detection is None
+
+
+@pytest.mark.parametrize("echoed", [{}, {"audio": None}, {"audio": {"input": "odd", "output": 7}}])
+def test_a_service_that_echoes_nothing_is_taken_to_have_agreed(echoed: JsonObject) -> None:
+    negotiation = Negotiation(ADA)
+    assert negotiation.session_updated(echoed) == FormatsAgreed(AudioFormat.PCMU, AudioFormat.PCMA)
+    assert negotiation.turn_detection == ADA.turn_detection
+
+
+@pytest.mark.parametrize(
+    ("side", "expected"),
+    [
+        (None, AudioFormat.PCMA),
+        ({}, AudioFormat.PCMA),
+        ({"format": "opus"}, AudioFormat.PCMA),
+        ({"format": "pcm16"}, AudioFormat.PCM16),
+    ],
+)
+def test_a_format_that_is_not_understood_is_the_wanted_one(side: Any, expected: AudioFormat) -> None:
+    assert echoed_format(side, AudioFormat.PCMA) is expected
+
+
+@pytest.mark.parametrize(
+    ("error", "given_up"),
+    [
+        ({"param": "session.tools", "message": "x"}, "mcp"),
+        ({"message": "MCP is not supported here."}, "mcp"),
+        ({"param": "session.audio.input.turn_detection.type", "message": "x"}, "semantic_vad"),
+        ({"message": "Something is wrong."}, "semantic_vad"),
+        ({"code": "cannot_update_voice", "message": "x"}, "voice"),
+    ],
+)
+def test_the_services_words_choose_what_is_given_up(error: JsonObject, given_up: str) -> None:
+    assert with_servers().fall_back(error) == given_up
+
+
+def test_what_a_service_may_lack_is_given_up_one_after_the_other() -> None:
+    negotiation = with_servers()
+    error = {"message": "Something is wrong."}
+    assert [negotiation.fall_back(error) for _ in range(3)] == ["semantic_vad", "mcp", ""]
+    voiceless = {"code": "cannot_update_voice", "message": "x"}
+    assert negotiation.fall_back(voiceless) == "voice"
+    assert negotiation.assistant.voice == ""
+    assert negotiation.fall_back(voiceless) == ""
+
+
+def test_a_refusal_is_told_and_asked_again_with_less() -> None:
+    notice, update = with_servers().refused({"message": "no semantic turn detection"})
+    assert shown([notice])[0]["code"] == "semantic_vad_refused"
+    assert update is not None
+    assert update["session"]["audio"]["input"]["turn_detection"]["type"] == "server_vad"
+
+
+def test_a_refusal_of_the_least_is_told_without_secrets() -> None:
+    negotiation = Negotiation(AssistantConfig(slug="a", name="A", mcp_servers=(SHOP,)), has_mcp=False)
+    notice, update = negotiation.refused({"message": "The header s3cret-token is odd."})
+    [event] = shown([notice])
+    assert (event["code"], event["level"]) == ("configuration_refused", "error")
+    assert "is odd" in event["message"]
+    assert "s3cret" not in event["message"]
+    assert update is None
+
+
+def test_silence_ends_turns_in_place_of_their_sense() -> None:
+    assert with_server_vad(ADA).turn_detection == {"type": "server_vad", "create_response": False}
+
+
+def test_the_page_is_not_shown_the_operators_text() -> None:
+    session = {"instructions": "Be kind.", "tools": [CLOCK], "prompt": {}, "model": "m"}
+    event = SessionCreated(event_id="e", session=session)
+    assert without_instructions(event) == SessionCreated(event_id="e", session={"model": "m"})
+    assert "instructions" in session

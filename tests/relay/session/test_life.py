@@ -1,0 +1,95 @@
+"""The tasks of one session, and the one way in which they end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from voiceapp.errors import UpstreamError
+from voiceapp.relay.session.ending import EndReason
+from voiceapp.relay.session.life import Ended, Life
+
+
+async def ended(life: Life, running: asyncio.Task[None]) -> list[Exception]:
+    with pytest.raises(ExceptionGroup) as caught:
+        await running
+    return list(caught.value.exceptions)
+
+
+async def waiting(stopped: list[str], name: str) -> None:
+    try:
+        await asyncio.Event().wait()
+    finally:
+        stopped.append(name)
+
+
+async def test_the_first_cause_ends_all_tasks_and_counts() -> None:
+    life, stopped = Life(), list[str]()
+    running = asyncio.create_task(life.run(waiting(stopped, "a"), waiting(stopped, "b")))
+    await asyncio.sleep(0)
+    assert not running.done()
+    lost = UpstreamError("It is gone.")
+    life.end(EndReason.UPSTREAM_LOST, lost)
+    life.end(EndReason.HUNG_UP)
+    [error] = await ended(life, running)
+    assert isinstance(error, Ended)
+    assert (life.end_reason, life.cause) == (EndReason.UPSTREAM_LOST, lost)
+    assert sorted(stopped) == ["a", "b"]
+
+
+async def test_a_session_that_goes_on_has_no_reason_to_end() -> None:
+    assert Life().end_reason is None
+
+
+async def test_what_a_task_raises_ends_the_others() -> None:
+    async def broken() -> None:
+        await asyncio.sleep(0)
+        raise RuntimeError("broken")
+
+    life, stopped = Life(), list[str]()
+    running = asyncio.create_task(life.run(broken(), waiting(stopped, "a")))
+    [error] = await ended(life, running)
+    assert isinstance(error, RuntimeError)
+    assert stopped == ["a"]
+
+
+async def test_a_task_that_is_begun_later_ends_with_the_others() -> None:
+    life, stopped = Life(), list[str]()
+    running = asyncio.create_task(life.run())
+    await asyncio.sleep(0)
+    life.start(waiting(stopped, "late"))
+    await asyncio.sleep(0)
+    life.end(EndReason.IDLE)
+    await ended(life, running)
+    assert stopped == ["late"]
+
+
+async def test_nothing_is_begun_in_a_session_that_ends_or_has_not_begun() -> None:
+    life, begun = Life(), list[str]()
+
+    async def work() -> None:
+        begun.append("work")
+
+    life.start(work())
+    running = asyncio.create_task(life.run())
+    await asyncio.sleep(0)
+    life.end(EndReason.IDLE)
+    life.start(work())
+    await ended(life, running)
+    assert begun == []
+
+
+async def test_a_listing_for_the_assistant_before_is_given_up() -> None:
+    life, stopped = Life(), list[str]()
+    life.stop_hosting()
+    running = asyncio.create_task(life.run())
+    await asyncio.sleep(0)
+    life.host(waiting(stopped, "listing"))
+    await asyncio.sleep(0)
+    life.stop_hosting()
+    await asyncio.sleep(0)
+    assert stopped == ["listing"]
+    assert not running.done(), "the session goes on"
+    life.end(EndReason.IDLE)
+    await ended(life, running)

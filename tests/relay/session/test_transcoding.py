@@ -1,0 +1,59 @@
+"""Between the page's formats and the service's."""
+
+from __future__ import annotations
+
+import pytest
+
+from voiceapp.audio import g711
+from voiceapp.audio.formats import AudioFormat
+from voiceapp.relay.session.transcoding import Transcoding
+
+PCM16, PCMU, PCMA = AudioFormat.PCM16, AudioFormat.PCMU, AudioFormat.PCMA
+
+
+@pytest.mark.parametrize("audio_format", AudioFormat)
+def test_audio_passes_as_it_is_where_both_use_one_format(audio_format: AudioFormat) -> None:
+    transcoding = Transcoding(audio_format, audio_format)
+    data = bytes(range(240)) * 4
+    for _ in range(2):
+        assert transcoding.to_upstream(data) is data
+        assert transcoding.to_browser(data) is data
+        assert transcoding.rest_to_browser() == b""
+        transcoding.agree(audio_format, audio_format)
+
+
+def test_each_direction_has_formats_of_its_own() -> None:
+    transcoding = Transcoding(PCMU, PCM16)
+    transcoding.agree(PCMA, PCM16)
+    silence = PCMU.silence * 160
+    assert transcoding.to_upstream(silence) == g711.encode(g711.decode(silence, PCMU), PCMA)
+    samples = bytes(960)
+    assert transcoding.to_browser(samples) is samples
+
+
+def test_an_answer_is_given_to_its_last_sample_and_the_next_begins_anew() -> None:
+    transcoding = Transcoding(PCM16, PCM16)
+    transcoding.agree(PCM16, PCMU)
+    answer = PCMU.silence * 800
+
+    def heard() -> bytes:
+        parts = [transcoding.to_browser(answer[at : at + 160]) for at in range(0, len(answer), 160)]
+        return b"".join([*parts, transcoding.rest_to_browser()])
+
+    first = heard()
+    assert len(first) == 100 * PCM16.bytes_per_ms
+    assert heard() == first
+
+
+def test_the_same_agreement_again_makes_no_seam() -> None:
+    through, renewed = Transcoding(PCM16, PCM16), Transcoding(PCM16, PCM16)
+    through.agree(PCMU, PCM16)
+    renewed.agree(PCMU, PCM16)
+    speech = bytes(range(256)) * 15
+    both = []
+    for transcoding in (through, renewed):
+        first = transcoding.to_upstream(speech)
+        if transcoding is renewed:
+            transcoding.agree(PCMU, PCM16)
+        both.append(first + transcoding.to_upstream(speech))
+    assert both[0] == both[1]

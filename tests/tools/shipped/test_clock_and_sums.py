@@ -1,0 +1,63 @@
+"""Sums that are exact, and the time in a city."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceapp.errors import InvalidArguments, ToolError
+from voiceapp.tools.shipped.clock_and_sums import calculate, current_time
+
+
+@pytest.mark.parametrize(
+    ("expression", "result"),
+    [
+        ("2 + 3 * 4", "14"),
+        ("(12.5 + 3) * 4 / 8", "7.75"),
+        ("0.1 + 0.2", "0.3"),
+        ("-7 // 2", "-3"),
+        ("2 ** 64", "18446744073709551616"),
+        ("1_000 * 1000", "1000000"),
+        ("10 / 4", "2.5"),
+        ("17 times 23", "391"),
+        ("10 divided by 4 plus 3 x 2", "8.5"),
+        ("2^10", "1024"),
+    ],
+)
+def test_sums_are_exact(expression: str, result: str) -> None:
+    assert calculate(expression) == result
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["", "1 / 0", "9 ** 9 ** 9", "__import__('os')", "a + 1", "1 if 1 else 2", "'x' * 3", "1 +", "True + 1",
+     "(" * 200 + ")" * 200, "1 " * 200, "2 ** -1001", "[1]"],
+)  # fmt: skip
+def test_what_is_no_sum_is_refused(expression: str) -> None:
+    with pytest.raises(InvalidArguments):
+        calculate(expression)
+
+
+@given(st.text(max_size=60))
+def test_no_expression_does_anything_else(expression: str) -> None:
+    with contextlib.suppress(InvalidArguments):
+        assert calculate(expression)
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [("", "UTC"), ("Paris", "in Paris"), ("paris", "in Paris"), ("New York", "in New York"),
+     ("Europe/Berlin", "in Berlin"), ("Tokyo, Japan", "in Tokyo"), ("Japan", "in Japan"), ("EST", "EST")],
+)  # fmt: skip
+def test_the_time_in_a_city_is_a_sentence_to_be_heard(place: str, told: str) -> None:
+    sentence = rf"It is \d\d:\d\d {told}, on [A-Z][a-z]+day, [1-9]\d? [A-Z][a-z]+ \d{{4}}\."
+    assert re.fullmatch(sentence, current_time(place))
+
+
+def test_a_place_without_a_zone_is_said_so() -> None:
+    with pytest.raises(ToolError, match="No time zone"):
+        current_time("Nowhere at all")

@@ -1,0 +1,127 @@
+"""The product's tools that need a session: what they ask of it, and what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from voiceapp.tools.registry import ToolContext, registry
+from voiceapp.tools.shipped.session import MAX_LISTED, spoken_duration
+
+
+class Timer:
+    """A timer that runs."""
+
+    def __init__(self, label: str, left_s: float) -> None:
+        self.label, self.left_s = label, left_s
+
+
+class Session:
+    """What a session lets tools do; notes what they did."""
+
+    def __init__(self, *notes: str) -> None:
+        self.done: list[Any] = []
+        self.running_timers: list[Timer] = []
+        self.kept = list(notes)
+        self.timers = self.notes = self.call = self
+
+    def start(self, label: str, seconds: int) -> None:
+        self.done.append((label, seconds))
+
+    def running(self) -> list[Timer]:
+        return self.running_timers
+
+    def cancel(self, label: str) -> list[Timer]:
+        stopped = [timer for timer in self.running_timers if label in ("", timer.label)]
+        self.running_timers = [timer for timer in self.running_timers if timer not in stopped]
+        return stopped
+
+    async def save(self, text: str) -> None:
+        self.kept.append(text)
+
+    async def find(self, words: str) -> list[str]:
+        return [note for note in self.kept if words in note]
+
+    async def delete(self, words: str) -> list[str]:
+        found = await self.find(words)
+        self.kept = [note for note in self.kept if note not in found]
+        return found
+
+    def end_after_answer(self) -> None:
+        self.done.append("hang up")
+
+    async def hand_over(self, name: str) -> str:
+        self.done.append(name)
+        return name.upper()
+
+
+async def run(session: Any, name: str, arguments: str = "") -> str:
+    context = ToolContext(uuid4(), 7, "call_1", capabilities=session)
+    return await registry.run(name, arguments, context, [name])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "less than a second"),
+        (0.4, "less than a second"),
+        (-5, "less than a second"),
+        (1, "1 second"),
+        (59.6, "1 minute"),
+        (61, "1 minute and 1 second"),
+        (3600, "1 hour"),
+        (7325, "2 hours, 2 minutes and 5 seconds"),
+        (86_400, "24 hours"),
+    ],
+)
+def test_a_duration_is_said_as_people_do(seconds: float, said: str) -> None:
+    assert spoken_duration(seconds) == said
+
+
+async def test_timers_are_set_listed_and_cancelled() -> None:
+    session = Session()
+    assert await run(session, "set_timer", '{"seconds": 90, "label": " tea "}') == (
+        "The timer for 1 minute and 30 seconds for tea is set."
+    )
+    assert session.done == [("tea", 90)]
+    assert await run(session, "list_timers") == "No timer is running."
+    session.running_timers = [Timer("tea", 61), Timer("", 5)]
+    assert await run(session, "list_timers") == (
+        "2 timers run: 1 minute and 1 second left for tea; 5 seconds left."
+    )
+    assert await run(session, "cancel_timer", '{"label": "eggs"}') == "There is no such timer."
+    assert await run(session, "cancel_timer", '{"label": "tea"}') == "The timer was cancelled."
+    session.running_timers.append(Timer("a", 1))
+    assert await run(session, "cancel_timer") == "2 timers were cancelled."
+    assert await run(session, "cancel_timer") == "No timer is running."
+
+
+async def test_notes_are_kept_told_and_deleted() -> None:
+    session = Session()
+    assert await run(session, "list_notes") == "There are no notes."
+    assert await run(session, "take_note", '{"text": " buy milk "}') == "I noted: buy milk."
+    assert await run(session, "list_notes") == "There is one note: buy milk."
+    assert await run(session, "list_notes", '{"words": "eggs"}') == "There is no such note."
+    assert await run(session, "delete_note", '{"words": "eggs"}') == "There is no such note."
+    assert await run(session, "delete_note", '{"words": "milk"}') == "Deleted: buy milk."
+    assert session.kept == []
+
+
+async def test_of_many_notes_the_first_are_told() -> None:
+    session = Session(*(f"note {number}" for number in range(MAX_LISTED + 3)))
+    told = await run(session, "list_notes")
+    assert told.startswith(f"There are {MAX_LISTED + 3} notes: note 0; ")
+    assert told.endswith(" and 3 more.")
+
+
+def test_what_deletes_asks_first() -> None:
+    assert registry.ask_first(["delete_note", "take_note", "set_timer"]) == {"delete_note"}
+
+
+async def test_a_call_is_ended_or_handed_over() -> None:
+    session = Session()
+    assert await run(session, "hang_up") == "Goodbye. The call ends now."
+    assert await run(session, "hand_over", '{"name": " grace "}') == "You are talking to GRACE now."
+    assert session.done == ["hang up", "grace"]
