@@ -18,8 +18,8 @@ for _setting in SETTINGS:
     if _setting.name != "DATABASE_URL":
         os.environ.pop(_setting.name, None)
 os.environ["VOICEAPP_DATA_DIR"] = _folder
-# Nobody is called by TLS but with a certificate of the test's own. To read those of all the world takes 50 ms,
-# and every client of a service reads what this names.
+# Nobody is called by TLS but with a certificate of the test's own. To read those of all the world takes 50
+# ms, and every client of a service reads what this names.
 _trusted = Path(_folder, "trusted.pem")
 _trusted.write_text("".join(certifi.contents().partition("-----END CERTIFICATE-----\n")[:2]))
 os.environ["SSL_CERT_FILE"] = str(_trusted)
