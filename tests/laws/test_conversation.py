@@ -332,6 +332,7 @@ def test_any_interleaving_is_legal_and_both_halves_agree(
 
 
 def test_the_contract_file_is_what_validates() -> None:
+    assert "response.done" in contract().server
     with pytest.raises(jsonschema.ValidationError):
         validator("response.done").validate({"type": "response.done"})
     with pytest.raises(jsonschema.ValidationError):

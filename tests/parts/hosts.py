@@ -12,7 +12,7 @@ import httpx
 import websockets
 from jsonschema import Draft7Validator
 
-from tests.parts.contracts import load
+from tests.parts.contracts import schema_of
 from tests.parts.waits import PATIENCE_S
 from voiceapp.text.provider import ReplyRequest, Said
 
@@ -29,7 +29,7 @@ class Host:
 
     def __init__(self, socket: websockets.ClientConnection) -> None:
         self.socket = socket
-        self.validator = Draft7Validator(load("client-notification.schema.json"))
+        self.validator = Draft7Validator(schema_of("client-notification.schema.json"))
 
     async def send(self, **fields: Any) -> None:
         await self.socket.send(json.dumps(fields))

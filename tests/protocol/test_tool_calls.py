@@ -48,8 +48,8 @@ def test_an_event_is_what_the_contract_says_with_and_without_its_chunk(event: An
 
 def test_there_is_an_event_for_each_in_the_contract() -> None:
     known = {event.type_name() for event in FOUR}
-    assert known == set(CONTRACT.schemas)
     assert CONTRACT.document["contract"] == tool_calls.CONTRACT
+    assert known == set(CONTRACT.schemas)
 
 
 @pytest.mark.parametrize("name", sorted(CONTRACT.schemas))
