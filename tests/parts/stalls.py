@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -62,12 +63,13 @@ async def longest_hold(work: Awaitable[Any]) -> float:
 def growth(work: Callable[[int], object], size: int) -> float:
     """Return how many times as long ``work`` takes with twice the size: 2 where it grows as it should.
 
-    By the processor's time, and the best of three each.
+    By the processor's time, the best of five each, between sizes that differ fourfold: what else the machine
+    does while this is measured weighs half as much then.
     """
 
     def took(this: int) -> float:
         times = []
-        for _ in range(3):
+        for _ in range(5):
             began = time.process_time()
             work(this)
             times.append(time.process_time() - began)
@@ -76,6 +78,6 @@ def growth(work: Callable[[int], object], size: int) -> float:
     gc.collect()
     gc.disable()
     try:
-        return took(2 * size) / max(took(size), 1e-4)
+        return math.sqrt(took(4 * size) / max(took(size), 1e-4))
     finally:
         gc.enable()

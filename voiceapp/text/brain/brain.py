@@ -163,7 +163,7 @@ def _wanted_tools(turn: Turn) -> list[Match] | str | None:  # noqa: C901 - the o
         tools = tuple(tool for tool in tools if not is_shipped(tool))
         if not tools:
             return None
-    if request.several_calls and (several := match_several(text, tools, today)):
+    if request.several_calls and (several := match_several(text, tools, today, forced=choice != "auto")):
         return several
     match = match_tool(text, tools, today)
     if match is None:

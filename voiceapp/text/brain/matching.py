@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from voiceapp.text.brain.clauses import without_instructions
 from voiceapp.text.brain.numbers import SpokenNumber, find_numbers
 from voiceapp.text.brain.schemas import fits, kind_of, options_of, properties_of, required_of
 from voiceapp.text.provider import FunctionTool
@@ -160,7 +161,7 @@ def match_tool(text: str, tools: tuple[FunctionTool, ...], today: dt.date) -> Ma
         return None
     scored = [(score_tool(text, tool), tool) for tool in tools]
     score, tool = max(scored, key=lambda pair: pair[0])
-    arguments, missing = fill_arguments(text, tool.parameters, today)
+    arguments, missing = fill_arguments(without_instructions(text), tool.parameters, today)
     return Match(tool, score, arguments, missing)
 
 
