@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -110,18 +109,20 @@ def test_kill_9_loses_a_second_of_text_and_two_of_audio_at_most(tmp_path: Path) 
     process = subprocess.Popen(**python(_TALKS, tmp_path), stdout=subprocess.PIPE)
     assert process.stdout is not None
     last = {"said": 0, "committed": 0}
-    for line in process.stdout:
-        what, at_ms = line.split()
-        last[what] = int(at_ms)
-        if last["committed"] >= 4000:
-            break
-    running = subprocess.run(**python(_REPAIRS, tmp_path), capture_output=True, check=True)
-    # As long as the process lives, nobody closes its session.
-    assert json.loads(running.stdout)["closed"] == 0
-    os.kill(process.pid, signal.SIGKILL)
-    last |= {what: int(at_ms) for what, at_ms in (line.split() for line in process.stdout)}
-    process.stdout.close()
-    process.wait()
+    try:
+        for line in process.stdout:
+            what, at_ms = line.split()
+            last[what] = int(at_ms)
+            if last["committed"] >= 4000:
+                break
+        running = subprocess.run(**python(_REPAIRS, tmp_path), capture_output=True, check=True)
+        # As long as the process lives, nobody closes its session.
+        assert json.loads(running.stdout)["closed"] == 0
+    finally:
+        process.kill()
+        last |= {what: int(at_ms) for what, at_ms in (line.split() for line in process.stdout)}
+        process.stdout.close()
+        process.wait()
     repaired = subprocess.run(**python(_REPAIRS, tmp_path), capture_output=True, check=True)
     found: dict[str, Any] = json.loads(repaired.stdout)
     assert (found["closed"], found["again"]) == (1, 0)
