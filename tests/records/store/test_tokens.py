@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from uuid import uuid4
+
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from tests.parts.forgetting import forget_tokens
-from voiceapp.records.models import ApiToken
-from voiceapp.records.store import tokens
+from voiceapp.records.models import ApiToken, TokenUsage
+from voiceapp.records.store import store, tokens
 from voiceapp.records.store.tokens import QuotaExceeded, TokenHolder, digest_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,3 +63,16 @@ async def test_of_too_many_tokens_those_with_requests_under_way_are_remembered(
         assert await tokens.holder_with(texts[2]) is not None
         assert await tokens.holder_with(texts[0]) is busy
         assert await tokens.holder_with(texts[1]) is not idle
+
+
+async def test_what_was_used_is_counted_though_the_client_is_gone(user: User) -> None:
+    """Whoever charges is cancelled with its client's connection; the use is kept all the same."""
+    made, _ = await sync_to_async(tokens.make_token)(user, "gone")
+    holder = TokenHolder(made.pk, user.pk, "gone", 10, 10, 0)
+    charging = asyncio.create_task(tokens.charge(holder, "embedded", 3, 4))
+    await asyncio.sleep(0)
+    charging.cancel()
+    await asyncio.gather(charging, return_exceptions=True)
+    await store.writer().flush(uuid4())
+    usage = await TokenUsage.objects.aget(token=made)
+    assert (usage.requests, usage.tokens_in, usage.tokens_out) == (1, 3, 4)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import logging
 import secrets
 import time
 from collections import deque
@@ -20,6 +22,7 @@ from voiceapp.config import voice_config
 from voiceapp.errors import Refusal, VoiceAppError
 from voiceapp.records.models import ApiToken, TokenUsage
 from voiceapp.records.store.entries import MAX_USED
+from voiceapp.records.store.writer import writer
 from voiceapp.records.threads import with_database
 from voiceapp.serving.scope import bearer_token, headers_of, query_of
 from voiceapp.types import Part
@@ -29,6 +32,10 @@ ADVICE: Final = "Give an API token: Authorization: Bearer va_…"
 """What is told whoever comes without one that counts."""
 NOT_AUTHORIZED: Final = 4001
 """Close code of a socket that brings none."""
+logger = logging.getLogger(__name__)
+
+CHARGE_S: Final = 2.0
+"""How long an answer waits until what it used is counted; it is counted also after that."""
 FRESH_S: Final = 5.0
 """How long what the database said of a token holds: a token that is switched off lives on for as long."""
 MAX_KNOWN: Final = 10_000
@@ -175,7 +182,16 @@ async def charge(holder: TokenHolder, provider: str, tokens_in: int, tokens_out:
     tokens_in, tokens_out = (max(0, min(count, MAX_USED)) for count in (tokens_in, tokens_out))
     holder.used_today += tokens_in + tokens_out
     cost_usd = voice_config().cost_usd(provider, tokens_in, tokens_out)
-    await with_database(_charge, holder.token_id, tokens_in, tokens_out, cost_usd)
+    token_id = holder.token_id
+    # The writer counts it also where whoever waits for this is gone, and tries again while the database is.
+    counted = asyncio.wrap_future(writer().post(lambda: _charge(token_id, tokens_in, tokens_out, cost_usd)))
+    counted.add_done_callback(_noted)
+    await asyncio.wait({counted}, timeout=CHARGE_S)
+
+
+def _noted(counted: asyncio.Future[None]) -> None:
+    if not counted.cancelled() and (error := counted.exception()) is not None:
+        logger.error("what a token used could not be counted (%s)", type(error).__name__)
 
 
 def _charge(token_id: int, tokens_in: int, tokens_out: int, cost_usd: float) -> None:
