@@ -95,8 +95,8 @@ async def test_a_lost_service_is_called_again_with_what_was_said(talking: Talk) 
 
 
 def renew_early(monkeypatch: Any) -> None:
-    """Look often whether a line is to be renewed, and let its whole life be its last part."""
-    monkeypatch.setattr("voiceapp.relay.upstream.link.RENEW_CHECK_S", 0.05)
+    """Let the whole life of a line be its last part; it is looked at only as the tests let time pass."""
+    monkeypatch.setattr("voiceapp.relay.upstream.link.RENEW_CHECK_S", 2.0)
     monkeypatch.setattr("voiceapp.relay.upstream.link.RENEW_SHARE", 1.0)
 
 
@@ -104,7 +104,7 @@ async def dialled_again(page: Page, upstream: Service, expires_in_s: float) -> N
     """Let the service be lost, and give the next line a life of its own."""
     upstream.expires_in_s = expires_in_s
     await upstream.drop()
-    await pass_time(0.4)
+    await pass_time(0.6)
     await page.until("session.updated")
 
 
@@ -139,13 +139,13 @@ async def test_a_session_is_renewed_before_the_services_cap_at_a_quiet_moment(
         await dialled_again(page, first, 60.0)
         assert first.connections == 2
         # The page has not heard the answer to its end, so the line is kept.
-        await answer(first, page, 1_000, "One moment.")
-        await pass_time(0.3)
+        await answer(first, page, 5_000, "One moment.")
+        await pass_time(3)
         assert first.connections == 2
         await page.socket.send_to(bytes_data=b"\1\0" * 480)
         first.expires_in_s = None
-        await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 1000, "final": True})
-        await pass_time(0.5)
+        await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 5000, "final": True})
+        await pass_time(3)
         await page.until("session.renewed")
         assert first.connections == 3
         restored = await first.expect("conversation.item.create")
@@ -162,6 +162,7 @@ async def test_what_is_said_while_the_next_line_is_dialled_is_not_lost(
     async with talking() as (page, upstream):
         await dialled_again(page, upstream, 60.0)
         upstream.may_begin.clear()
+        await pass_time(3)
         while upstream.connections < 3:
             await asyncio.sleep(0.01)
         speech = {"type": "input_audio_buffer.speech_started", "audio_start_ms": 0, "item_id": "item_u1"}
@@ -178,7 +179,7 @@ async def test_what_is_said_while_the_next_line_is_dialled_is_not_lost(
         await answer(upstream, page, 100, "Yes?")
         report = {"type": "playback.report", "item_id": "item_a1", "played_ms": 100, "final": True}
         await page.send(report)
-        await pass_time(0.5)
+        await pass_time(3)
         await page.until("session.renewed")
         assert [row["generated_text"] for row in await rows(page)] == ["one more thing", "Yes?"]
 
