@@ -38,6 +38,7 @@ from voiceapp.engine.hearing.ear import Ear  # noqa: E402
 from voiceapp.engine.hearing.utterance import Utterance  # noqa: E402
 from voiceapp.engine.inference.pool import Priority  # noqa: E402
 from voiceapp.engine.turns.endpointing import Ending, judge  # noqa: E402
+from voiceapp.process import Process  # noqa: E402
 
 UNFINISHED = (
     "I want to", "I would like", "Can you tell me the", "My name is", "Please book a table for",
@@ -130,7 +131,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = measure()
+    with Process():
+        found = measure()
     if options.json:
         json.dump({name: round(share.value, 4) for name, share in found.items()}, sys.stdout, indent=1)
     else:
