@@ -37,7 +37,7 @@ from voiceapp.audio.formats import AudioFormat  # noqa: E402
 from voiceapp.engine.hearing.ear import Ear  # noqa: E402
 from voiceapp.engine.hearing.utterance import Utterance  # noqa: E402
 from voiceapp.engine.inference.pool import Priority  # noqa: E402
-from voiceapp.engine.turns.endpointing import Ending, judge  # noqa: E402
+from voiceapp.engine.turns.endpointing import Completeness, judge  # noqa: E402
 from voiceapp.process import Process  # noqa: E402
 
 UNFINISHED = (
@@ -86,7 +86,7 @@ def error_rate(voices: dict[str, bytes], audio_format: AudioFormat) -> float:
     return errors / sum(len(plain_words(RECORDINGS[name])) for name in voices)
 
 
-def judged(texts: tuple[str, ...], *endings: Ending) -> float:
+def judged(texts: tuple[str, ...], *endings: Completeness) -> float:
     """Return the share of texts that are judged so when the voice has said and the ear has heard them."""
     with ThreadPoolExecutor(2) as threads:
         found = [judge(text) for text in threads.map(heard, map(say, texts))]
@@ -115,12 +115,12 @@ def measure() -> dict[str, Share]:
         if others := other_voices(audio_format):
             name = f"words wrong, other voices, {audio_format.name}"
             found[name] = Share(error_rate(others, audio_format), 0.05)
-    cut_short = (Ending.UNFINISHED, Ending.HANGING)
+    cut_short = (Completeness.UNFINISHED, Completeness.HANGING)
     found |= {
         "words wrong at a cut": Share(cut_words(), 0.2),
-        "unfinished sentences taken to be over": Share(judged(UNFINISHED, Ending.OVER), 0.1),
+        "unfinished sentences taken to be over": Share(judged(UNFINISHED, Completeness.OVER), 0.1),
         "unfinished sentences known as such": Share(judged(UNFINISHED, *cut_short), at_least=0.85),
-        "whole sentences known as such": Share(judged(WHOLE, Ending.OVER), at_least=0.65),
+        "whole sentences known as such": Share(judged(WHOLE, Completeness.OVER), at_least=0.65),
         "whole sentences taken to be unfinished": Share(judged(WHOLE, *cut_short), 0.1),
     }
     return found

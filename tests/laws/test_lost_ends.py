@@ -44,8 +44,9 @@ LAST = len(ANSWER) - 1
 class Scene:
     """A conversation that has asked for an answer, and what it did so far."""
 
-    def __init__(self) -> None:
-        self.talk = Conversation(AssistantConfig(slug="a", name="A"), (f"relay_{n}" for n in count()))
+    def __init__(self, silence_ms: float = 30_000) -> None:
+        ids = (f"relay_{n}" for n in count())
+        self.talk = Conversation(AssistantConfig(slug="a", name="A"), ids, silence_ms=silence_ms)
         self.now = 0.0
         self.actions: list[Any] = []
         self.service({"type": "session.created", "session": {}})
@@ -164,6 +165,30 @@ def test_an_answer_of_which_something_comes_is_not_given_up() -> None:
         scene.actions += scene.talk.tick(scene.now)
         scene.service(ANSWER[4])
     assert not scene.said_in_words()
+
+
+@pytest.mark.parametrize("silence_ms", [5_000.0, 30_000.0, 390_000.0])
+def test_a_service_that_may_be_silent_for_longer_is_waited_for(silence_ms: float) -> None:
+    scene = Scene(silence_ms)
+    scene.service(ANSWER[0])
+    scene.now += silence_ms - 1_000
+    scene.actions += scene.talk.tick(scene.now)
+    assert not scene.said_in_words()
+    scene.now += 2_000
+    scene.actions += scene.talk.tick(scene.now)
+    assert scene.said_in_words()
+
+
+def test_a_cancel_that_came_too_early_stops_no_later_response() -> None:
+    """The page stops an answer whose beginning never comes; the next one is not meant."""
+    scene = Scene()
+    scene.page({"type": "response.cancel"})
+    scene.service(ANSWER[-1])
+    scene.page({"type": "response.create"})
+    before = len(scene.actions)
+    scene.service({"type": "response.created", "response": {"id": "resp_2"}})
+    sent = [one.fields["type"] for one in scene.actions[before:] if isinstance(one, SendUpstream)]
+    assert "response.cancel" not in sent
 
 
 def test_a_fault_of_the_service_in_place_of_the_end_is_not_waited_out() -> None:

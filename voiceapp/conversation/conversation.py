@@ -32,7 +32,7 @@ class Conversation:
     """All state of one conversation between a page and a service.
 
     The relay calls its verbs and never reaches into its parts. ``ids`` gives the ids of events that are the
-    relay's own, ``ask_first`` is as in ``CallFlow``.
+    relay's own, ``ask_first`` is as in ``CallFlow``. ``silence_ms``: how long nothing may come of a response.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Conversation:
         tools: list[JsonObject] | None = None,
         ask_first: Mapping[str, tuple[str, str]] | None = None,
         approval_ms: float = 60_000.0,
+        silence_ms: float = 30_000.0,
     ) -> None:
         self._transcription_model = transcription_model
         self._approval_ms = approval_ms
@@ -57,13 +58,20 @@ class Conversation:
             negotiation=Negotiation(assistant, transcription_model, tools or []),
             calls=CallFlow(own, lifecycle, assistant.mcp_servers, approval_ms, ask_first),
             lifecycle=lifecycle,
+            silence_ms=silence_ms,
         )
 
     def hand_over(
-        self, assistant: AssistantConfig, tools: list[JsonObject], ask_first: Mapping[str, tuple[str, str]]
+        self,
+        assistant: AssistantConfig,
+        tools: list[JsonObject],
+        ask_first: Mapping[str, tuple[str, str]],
+        *,
+        silence_ms: float,
     ) -> None:
         """Give another assistant the word; the next connection is configured for it."""
         parts = self._parts
+        parts.silence_ms = silence_ms
         parts.assistant = assistant
         parts.negotiation = Negotiation(assistant, self._transcription_model, tools)
         parts.calls = CallFlow(
@@ -113,7 +121,7 @@ class Conversation:
 
     @property
     def answers(self) -> int:
-        """How many responses the service has completed."""
+        """How many responses the service has ended, and did not fail at."""
         return self._parts.answers
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation import page_policy
@@ -20,9 +19,6 @@ from voiceapp.conversation.turn import UserTurn
 from voiceapp.protocol import codec
 from voiceapp.protocol.events import Event, UnknownEvent
 from voiceapp.types import JsonObject
-
-RESPONSE_MS: Final = 30_000.0
-"""How long nothing may come of a response before it counts as lost."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,6 +37,8 @@ class Parts:
     negotiation: Negotiation
     calls: CallFlow
     lifecycle: Lifecycle
+    silence_ms: float
+    """How long nothing may come of a response before it counts as lost."""
     sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
     turn: UserTurn = field(default_factory=UserTurn)
     typed: Typed = field(default_factory=Typed)
@@ -49,7 +47,7 @@ class Parts:
     owes_response: bool = False
     held: list[Event | UnknownEvent] = field(default_factory=list)
     answers: int = 0
-    """Responses that the service has completed."""
+    """Responses that the service has ended, and did not fail at."""
     configured: bool = False
     """Whether this connection was told the settings and what was said before."""
     progress_ms: float = 0.0
@@ -74,7 +72,7 @@ class Parts:
         if self.sequencer.active is None and self.sequencer.asked is None:
             self.progress_ms = now
             return False
-        return now - self.progress_ms > RESPONSE_MS and not self.calls.pending
+        return now - self.progress_ms > self.silence_ms and not self.calls.pending
 
     def give_up_response(self, now: float) -> list[Action]:
         """End a response whose end is lost, in words, and go on with what waits."""

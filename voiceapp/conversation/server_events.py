@@ -14,7 +14,7 @@ from voiceapp.conversation.calls.mcp import McpEvent
 from voiceapp.conversation.history import history
 from voiceapp.conversation.items import TextEvent
 from voiceapp.conversation.lifecycle import State
-from voiceapp.conversation.parts import RESPONSE_MS, Parts
+from voiceapp.conversation.parts import Parts
 from voiceapp.protocol import events
 from voiceapp.protocol.events import Event, UnknownEvent
 
@@ -110,7 +110,7 @@ def _error(parts: Parts, event: events.Error, text: str, now: float) -> list[Act
     parts.turn.commit_refused(code)
     if event_id is None and event.error.get("type") == "server_error" and not parts.sequencer.idle:
         # It may stand in place of the response's end: not for long is one waited for.
-        parts.progress_ms = min(parts.progress_ms, now - RESPONSE_MS + AFTER_ERROR_MS)
+        parts.progress_ms = min(parts.progress_ms, now - parts.silence_ms + AFTER_ERROR_MS)
     return [SendBrowser(scrub(text, parts.assistant.mcp_servers))]
 
 
@@ -200,7 +200,7 @@ def _response_done(parts: Parts, event: events.ResponseDone, text: str, now: flo
         # It comes after the outputs of all calls so far, and so answers them as well.
         parts.calls.response_began()
     actions += [SendBrowser(text), *parts.send(due)]
-    parts.answers += response.get("status") == "completed"
+    parts.answers += response.get("status") != "failed"
     latency_ms = parts.latency_ms.pop(str(response.get("id", "")), None)
     actions.append(Save(response_record(response, latency_ms)))
     if sentence := response_notice(response):

@@ -19,7 +19,7 @@ from voiceapp.engine.turns.detector import (
     TurnMark,
     TurnSettings,
 )
-from voiceapp.engine.turns.endpointing import Ending
+from voiceapp.engine.turns.endpointing import Completeness
 
 
 def run(detector: TurnDetector, probabilities: Iterable[float], first: int = 0) -> list[TurnMark]:
@@ -116,18 +116,18 @@ def test_settings_are_read_from_the_ga_object() -> None:
 @pytest.mark.parametrize(("eagerness", "longest_ms"), [("low", 8000), ("medium", 4000), ("high", 2000)])
 def test_eagerness_sets_the_longest_wait(eagerness: Any, longest_ms: int) -> None:
     settings = TurnSettings(type="semantic_vad", eagerness=eagerness)
-    waits = [settings.silence_ms(ending) for ending in Ending]
+    waits = [settings.silence_ms(ending) for ending in Completeness]
     assert waits == sorted(waits)
     assert waits[-1] == longest_ms == settings.silence_ms()
 
 
 def test_auto_is_medium() -> None:
     auto, medium = (TurnSettings(type="semantic_vad", eagerness=one) for one in ("auto", "medium"))
-    assert [auto.silence_ms(one) for one in Ending] == [medium.silence_ms(one) for one in Ending]
+    assert [auto.silence_ms(one) for one in Completeness] == [medium.silence_ms(one) for one in Completeness]
 
 
-@pytest.mark.parametrize("ending", list(Ending))
-def test_a_semantic_turn_ends_by_its_words(ending: Ending) -> None:
+@pytest.mark.parametrize("ending", list(Completeness))
+def test_a_semantic_turn_ends_by_its_words(ending: Completeness) -> None:
     settings = TurnSettings(type="semantic_vad", eagerness="high")
     detector = TurnDetector(settings)
     run(detector, speech(320))
@@ -148,7 +148,7 @@ def test_a_judgement_is_forgotten_when_speech_goes_on() -> None:
     detector = TurnDetector(TurnSettings(type="semantic_vad", eagerness="high"))
     run(detector, speech(320) + silence(224))
     assert detector.undecided
-    detector.judge(Ending.OVER)
+    detector.judge(Completeness.OVER)
     run(detector, speech(320) + silence(224), first=17)
     assert detector.undecided
 

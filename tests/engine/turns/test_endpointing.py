@@ -13,7 +13,7 @@ from tests.parts.dtmf_tones import RATE, press
 from tests.parts.engine_parts import hear_only, in_format, quiet, say, words_of
 from tests.parts.engine_server import EngineServer, RealtimeClient, connect
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.engine.turns.endpointing import Ending, judge
+from voiceapp.engine.turns.endpointing import Completeness, judge
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from voiceapp.engine.turns.endpointing import Ending, judge
     ],
 )  # fmt: skip
 def test_whole_sentences_are_over(text: str) -> None:
-    assert judge(text) is Ending.OVER
+    assert judge(text) is Completeness.OVER
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_whole_sentences_are_over(text: str) -> None:
      "What I really want is", "I'd like", "I'm", "It is very", "Send it to my."],
 )  # fmt: skip
 def test_words_that_announce_others_hang(text: str) -> None:
-    assert judge(text) is Ending.HANGING
+    assert judge(text) is Completeness.HANGING
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_words_that_announce_others_hang(text: str) -> None:
      "If it rains tomorrow", "The weather in,", "Could you please?", "I was thinking...", "Please tell"],
 )  # fmt: skip
 def test_sentences_without_their_end_are_unfinished(text: str) -> None:
-    assert judge(text) is Ending.UNFINISHED
+    assert judge(text) is Completeness.UNFINISHED
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_sentences_without_their_end_are_unfinished(text: str) -> None:
      "That is all I need", "The train", "My name is Ada,", "On Monday, Tuesday,"],
 )  # fmt: skip
 def test_what_could_be_all_is_open(text: str) -> None:
-    assert judge(text) is Ending.OPEN
+    assert judge(text) is Completeness.OPEN
 
 
 @given(st.text(max_size=200))
 def test_anything_is_judged(text: str) -> None:
-    assert judge(text) in Ending
+    assert judge(text) in Completeness
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,12 @@ def test_anything_is_judged(text: str) -> None:
 )  # fmt: skip
 def test_a_sign_that_the_recogniser_adds_ends_no_sentence(text: str) -> None:
     """It punctuates what it is given as if that were all."""
-    assert judge(text) in (Ending.UNFINISHED, Ending.HANGING)
+    assert judge(text) in (Completeness.UNFINISHED, Completeness.HANGING)
 
 
 @pytest.mark.parametrize("text", ["My name is John,", "I live in London,", "What is too plus, too?"])
 def test_a_whole_sentence_with_a_wrong_sign_is_not_taken_for_a_part(text: str) -> None:
-    assert judge(text) is Ending.OPEN
+    assert judge(text) is Completeness.OPEN
 
 
 # -- over the wire --------------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ from voiceapp.assistants.assistant import Thinking
 from voiceapp.config import UpstreamKind, VoiceConfig
 from voiceapp.errors import ConfigurationError
 from voiceapp.outbound.entra import credential
-from voiceapp.relay.upstream.target import choose, refusal, thinking
+from voiceapp.relay.upstream.target import SILENCE_S, choose, refusal, thinking
+from voiceapp.text.chat import service
+from voiceapp.text.model_host import link
 
 
 def config(**fields: Any) -> VoiceConfig:
@@ -99,3 +101,14 @@ def test_a_refusal_says_what_to_check(status: int, kind: UpstreamKind, code: str
     error = refusal(status, kind)
     assert error.code == code
     assert named in error.message
+
+
+@pytest.mark.parametrize("idle_s", [1.0, 300.0, 3600.0])
+@pytest.mark.parametrize("kind", [Thinking.MODEL_HOST, Thinking.CHAT, Thinking.EMBEDDED])
+def test_whoever_thinks_behind_the_engine_may_take_its_time(kind: Thinking, idle_s: float) -> None:
+    """The engine ends a response by the limits of its own; the relay must not be the first to give up."""
+    options = config(model_host_idle_s=idle_s)
+    target = thinking(options, ("127.0.0.1", 8000), kind, user_id=1, thread_id="t")
+    slowest_s = max(link.ACCEPT_S + idle_s, service._CONNECT_TIMEOUT_S + service._TIMEOUT_S)
+    assert target.silence_s > slowest_s
+    assert choose(config(**AZURE), None).silence_s == SILENCE_S

@@ -95,13 +95,14 @@ class ResponseSequencer:
         """Nothing more is expected of the response that is active or asked for; return the next create."""
         self._end(self.active or "")
         self._grant()
-        self.cancel_when_created = False
         return self._next()
 
     def _end(self, response_id: str) -> None:
         if response_id:
             self.ended.append(response_id)
         self.active = None
+        # A cancel that waited for this response's beginning is not meant for the next one.
+        self.cancel_when_created = False
         self.collisions = 0
 
     def _grant(self) -> None:

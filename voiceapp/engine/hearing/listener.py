@@ -29,7 +29,7 @@ from voiceapp.engine.turns.detector import (
     TurnDetector,
     TurnMark,
 )
-from voiceapp.engine.turns.endpointing import Ending, judge
+from voiceapp.engine.turns.endpointing import Completeness, judge
 
 logger = logging.getLogger(__name__)
 
@@ -199,7 +199,7 @@ class Hearing:
         if self._speculation is not None:
             await asyncio.wait([self._speculation.task])
             text = self._speculation.task.result()
-        detector.judge(Ending.OPEN if text is None else judge(text))
+        detector.judge(Completeness.OPEN if text is None else judge(text))
 
     def _turn(self, mark: TurnMark) -> None:
         match mark:

@@ -31,7 +31,7 @@ from voiceapp.engine.session.actions import (
 from voiceapp.engine.session.buffer import MAX_BYTES
 from voiceapp.engine.session.config import Kind
 from voiceapp.engine.session.session import EngineSession
-from voiceapp.engine.speaking.reply import ReplyWork
+from voiceapp.engine.speaking.reply import ReplyProduction
 from voiceapp.errors import DecodeError
 from voiceapp.protocol import codec
 from voiceapp.protocol.dialects import Dialect, Half, from_ga, to_ga
@@ -114,7 +114,7 @@ class Connection:
         self._replies: dict[str, asyncio.Task[None]] = {}
         self._idle: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
-        self._prepared: tuple[ReplyWork, asyncio.Task[None]] | None = None
+        self._prepared: tuple[ReplyProduction, asyncio.Task[None]] | None = None
 
     def open(self) -> None:
         """Begin the session: say ``session.created`` and listen."""
@@ -269,7 +269,7 @@ class Connection:
             self._prepared[1].cancel()
             self._prepared = None
         if transcript is not None and self._session.may_reply:
-            work = ReplyWork(self._provider, *self._session.preview(transcript))
+            work = ReplyProduction(self._provider, *self._session.preview(transcript))
             self._prepared = (work, self._start(work.run()))
 
     def _start_reply(self, start: StartReply) -> None:
@@ -282,12 +282,12 @@ class Connection:
         else:
             if prepared is not None:
                 prepared[1].cancel()
-            work = ReplyWork(self._provider, start.request, start.speaking)
+            work = ReplyProduction(self._provider, start.request, start.speaking)
             making = self._start(work.run())
         task = self._start(self._deliver(start.response_id, work, making))
         self._replies[start.response_id] = task
 
-    async def _deliver(self, response_id: str, work: ReplyWork, making: asyncio.Task[None]) -> None:
+    async def _deliver(self, response_id: str, work: ReplyProduction, making: asyncio.Task[None]) -> None:
         def take(fact: ReplyFact) -> None:
             if isinstance(fact, Spoken) and work.speaking is not None:
                 self._hearing.echo.spoken(fact.audio, work.speaking.audio_format, self._loop.time())

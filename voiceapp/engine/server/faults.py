@@ -17,7 +17,7 @@ from typing import Any, Final
 from channels.exceptions import StopConsumer
 
 from voiceapp.engine.session.actions import Failed, ReplyFact, Spoken
-from voiceapp.engine.speaking.reply import ReplyWork
+from voiceapp.engine.speaking.reply import ReplyProduction
 from voiceapp.protocol.events import RateLimitsUpdated
 from voiceapp.text.provider import CallArguments, Finished, TextDelta
 
@@ -119,12 +119,12 @@ class FaultScript:
 
 
 async def deliver(
-    work: ReplyWork,
+    work: ReplyProduction,
     fault: ReplyFault | None,
     take: Callable[[ReplyFact], None],
     drained: Callable[[], Awaitable[None]],
 ) -> None:
-    """Hand a reply over as ``ReplyWork.deliver`` does, but for its fault."""
+    """Hand a reply over as ``ReplyProduction.deliver`` does, but for its fault."""
     if fault is None:
         await work.deliver(take, drained)
         return

@@ -35,7 +35,7 @@ _AT_ONCE: Final = 1_000
 _MAX_SPEECHES: Final = 2
 
 
-class ReplyWork:
+class ReplyProduction:
     """One reply in the making. ``run`` makes it; ``deliver`` hands it over."""
 
     def __init__(self, provider: TextProvider, request: ReplyRequest, speaking: Speaking | None) -> None:

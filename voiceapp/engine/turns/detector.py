@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from voiceapp.engine.turns.endpointing import Ending
+from voiceapp.engine.turns.endpointing import Completeness
 
 WINDOW_MS: Final = 32
 """Length of one detection window: 512 samples at 16 kHz."""
@@ -41,19 +41,19 @@ class TurnSettings:
         known = {name: turn_detection[name] for name in cls.__dataclass_fields__ if name in turn_detection}
         return cls(**known)
 
-    def silence_ms(self, ending: Ending | None = None) -> int:
+    def silence_ms(self, ending: Completeness | None = None) -> int:
         """How long the user must be silent for the turn to be over.
 
         ``ending`` is how the words end, ``None`` where that is not known: then the longest wait holds.
         """
         if self.type == "server_vad":
             return self.silence_duration_ms
-        return _SEMANTIC_SILENCE_MS[self.eagerness][ending or Ending.HANGING]
+        return _SEMANTIC_SILENCE_MS[self.eagerness][ending or Completeness.HANGING]
 
     @property
     def shortest_ms(self) -> int:
         """The silence before which no turn ends, whatever was said."""
-        return self.silence_ms(Ending.OVER)
+        return self.silence_ms(Completeness.OVER)
 
     @property
     def speculate_ms(self) -> int:
@@ -61,12 +61,27 @@ class TurnSettings:
         return min(_SPECULATE_MS, self.shortest_ms * 2 // 5)
 
 
-_MEDIUM: Final = {Ending.OVER: 450, Ending.OPEN: 1_200, Ending.UNFINISHED: 2_500, Ending.HANGING: 4_000}
+_MEDIUM: Final = {
+    Completeness.OVER: 450,
+    Completeness.OPEN: 1_200,
+    Completeness.UNFINISHED: 2_500,
+    Completeness.HANGING: 4_000,
+}
 _SEMANTIC_SILENCE_MS: Final = {
-    "low": {Ending.OVER: 800, Ending.OPEN: 2_200, Ending.UNFINISHED: 5_000, Ending.HANGING: 8_000},
+    "low": {
+        Completeness.OVER: 800,
+        Completeness.OPEN: 2_200,
+        Completeness.UNFINISHED: 5_000,
+        Completeness.HANGING: 8_000,
+    },
     "medium": _MEDIUM,
     "auto": _MEDIUM,
-    "high": {Ending.OVER: 250, Ending.OPEN: 600, Ending.UNFINISHED: 1_200, Ending.HANGING: 2_000},
+    "high": {
+        Completeness.OVER: 250,
+        Completeness.OPEN: 600,
+        Completeness.UNFINISHED: 1_200,
+        Completeness.HANGING: 2_000,
+    },
 }
 
 
@@ -115,7 +130,7 @@ class TurnDetector:
         self._last_speech_ms = 0
         self._paused = False
         self._floor_ms = 0
-        self._ending: Ending | None = None
+        self._ending: Completeness | None = None
 
     @property
     def speaking(self) -> bool:
@@ -137,7 +152,7 @@ class TurnDetector:
             and self._silence_ms + WINDOW_MS >= self._settings.shortest_ms
         )
 
-    def judge(self, ending: Ending) -> None:
+    def judge(self, ending: Completeness) -> None:
         """Say how the words before the pause end; it holds until speech goes on."""
         if self._paused:
             self._ending = ending

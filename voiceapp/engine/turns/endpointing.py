@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final
 
 
-class Ending(Enum):
+class Completeness(Enum):
     """How a pause leaves what was said."""
 
     OVER = "over"
@@ -72,51 +72,51 @@ _WHOLE_NUMBERS: Final = (7, 10, 11, 12, 16)
 _SHORT: Final = 2
 
 
-def judge(text: str) -> Ending:
+def judge(text: str) -> Completeness:
     """Return how ``text``, all that was said in a turn so far, ends."""
     words = _WORD.findall(text.lower().replace("’", "'"))
     if not words:
-        return Ending.OPEN
+        return Completeness.OPEN
     last = words[-1]
     if len(words) <= _SHORT and (last in _SETTLED or words[0] == "good"):
-        return Ending.OVER
+        return Completeness.OVER
     # "What I want is" asks nothing.
     asked = words[0] in _ASKING and not set(words[1:2]) & (_SUBJECTS | {"you"})
     question = asked or text.rstrip().endswith("?") or _inverted(words)
     if last in _FILLERS or last in _DETERMINERS or (last in _JOINS and last not in ("so", "then")):
-        return Ending.HANGING
+        return Completeness.HANGING
     if (found := _missing(words, asked=asked, question=question)) is not None:
         # The recogniser hears a comma where the voice stays up.
-        going_on = found is Ending.OPEN and text.rstrip().endswith(",")
-        return Ending.UNFINISHED if going_on else found
+        going_on = found is Completeness.OPEN and text.rstrip().endswith(",")
+        return Completeness.UNFINISHED if going_on else found
     if _counting(text, words) or _BROKEN_OFF.search(text):
-        return Ending.UNFINISHED
+        return Completeness.UNFINISHED
     if words[0] in _CONDITIONS and not question and "," not in text:
-        return Ending.UNFINISHED
+        return Completeness.UNFINISHED
     return _whole(words, question=question, level=text.rstrip().endswith(","))
 
 
-def _missing(words: list[str], *, asked: bool, question: bool) -> Ending | None:
+def _missing(words: list[str], *, asked: bool, question: bool) -> Completeness | None:
     """Judge by a last word after which something has to come, unless the sentence began with it."""
     last, long = words[-1], len(words) > _SHORT + 1
     if last in _PREPOSITIONS or last in ("so", "then"):
         # "Where are you from?" ends with what others begin with.
-        return Ending.OPEN if asked and long else Ending.HANGING
+        return Completeness.OPEN if asked and long else Completeness.HANGING
     if last in _DEGREES:
-        return Ending.OPEN if asked and long else Ending.HANGING
+        return Completeness.OPEN if asked and long else Completeness.HANGING
     if last in _SUBJECTS:
-        return Ending.HANGING
+        return Completeness.HANGING
     if last in _AUXILIARIES:
         # "Yes, I can", "what time it is".
         answered = len(words) > 1 and words[-2] in _SUBJECTS | {"you", "it", "that"}
-        return Ending.OPEN if answered or (asked and long) else Ending.HANGING
+        return Completeness.OPEN if answered or (asked and long) else Completeness.HANGING
     if last in _NEED_OBJECT and not asked:
         # "That is all I need", "tell me what you want".
-        return Ending.OPEN if {"all", "what", "everything"} & set(words) else Ending.UNFINISHED
+        return Completeness.OPEN if {"all", "what", "everything"} & set(words) else Completeness.UNFINISHED
     if last == "please" and not long and words[0] in _AUXILIARIES:
-        return Ending.UNFINISHED
+        return Completeness.UNFINISHED
     if last in _PARTICLES and not question:
-        return Ending.OPEN
+        return Completeness.OPEN
     return None
 
 
@@ -139,8 +139,8 @@ def _counting(text: str, words: list[str]) -> bool:
     return count >= _MIN_DICTATED and count not in _WHOLE_NUMBERS
 
 
-def _whole(words: list[str], *, question: bool, level: bool) -> Ending:
+def _whole(words: list[str], *, question: bool, level: bool) -> Completeness:
     """Judge a sentence in which nothing is missing; ``level`` says that the voice did not fall at its end."""
     if words[-1] in _SETTLED or words[0] == "thank" or (question and len(words) > _SHORT):
-        return Ending.OVER
-    return Ending.OVER if len(words) > _SHORT and not level else Ending.OPEN
+        return Completeness.OVER
+    return Completeness.OVER if len(words) > _SHORT and not level else Completeness.OPEN

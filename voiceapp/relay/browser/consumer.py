@@ -17,7 +17,7 @@ from voiceapp.errors import AudioFormatError, DecodeError, Refusal, VoiceAppErro
 from voiceapp.protocol import codec, page
 from voiceapp.protocol.page import CloseCode, Notice, Ping, PlaybackReport, Pong, SessionEnd
 from voiceapp.relay.browser.login import Login, login_of
-from voiceapp.relay.browser.start import Visitor, begin, read_start
+from voiceapp.relay.browser.start import StartRequest, begin, read_start
 from voiceapp.relay.process.sessions import DRAIN_S
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.live import LiveSession
@@ -87,8 +87,8 @@ class VoiceConsumer(SocketConsumer):
         """Begin or find the session that the first message asks for, and attach to it."""
         if self._first_message is not None:
             self._first_message.cancel()
-        visitor = Visitor(self, self._login, self.config, self._own_address())
-        self._session, answer = await begin(read_start(first), visitor)
+        request = StartRequest(self, self._login, self.config, self._own_address())
+        self._session, answer = await begin(read_start(first), request)
         if answer is not None:
             # Before everything that follows, and without a number of its own.
             await self.send({"type": "websocket.send", "text": page.write(answer)})

@@ -26,7 +26,7 @@ from voiceapp.relay.upstream import target as targets
 
 
 @dataclass(frozen=True)
-class Visitor:
+class StartRequest:
     """Who asks for a session, with which socket, at which address of this server."""
 
     page: Browser
@@ -44,15 +44,15 @@ def read_start(text: str) -> SessionStart:
     return start
 
 
-async def begin(start: SessionStart, visitor: Visitor) -> tuple[LiveSession, SessionResumed | None]:
+async def begin(start: SessionStart, request: StartRequest) -> tuple[LiveSession, SessionResumed | None]:
     """Return the page's session, attached, and what the page is told before everything else.
 
     Raises ``Refusal``.
     """
     try:
         if start.resume is not None:
-            return await _come_back(start.resume, start, visitor)
-        return await _new(start, visitor), None
+            return await _come_back(start.resume, start, request)
+        return await _new(start, request), None
     except Refusal:
         raise
     except VoiceAppError as error:
@@ -60,9 +60,9 @@ async def begin(start: SessionStart, visitor: Visitor) -> tuple[LiveSession, Ses
 
 
 async def _come_back(
-    resume: Resume, start: SessionStart, visitor: Visitor
+    resume: Resume, start: SessionStart, request: StartRequest
 ) -> tuple[LiveSession, SessionResumed]:
-    session_id, user_id = resume.session_id, visitor.login.user_id
+    session_id, user_id = resume.session_id, request.login.user_id
     # A page whose line breaks while it comes back comes again before the first time is through.
     async with sessions().coming_back(session_id, user_id):
         found = sessions().find(session_id, user_id)
@@ -70,24 +70,24 @@ async def _come_back(
             # This process hung, and another one went on with it meanwhile.
             found.end(EndReason.MOVED)
         if found is not None and found.ending is None:
-            return found, found.resume(visitor.page, resume.seq)
+            return found, found.resume(request.page, resume.seq)
         # One that still ends here would end the one that goes on.
         await sessions().ended(session_id, user_id)
-        return await _take_over(resume, start, visitor)
+        return await _take_over(resume, start, request)
 
 
 async def _take_over(
-    resume: Resume, start: SessionStart, visitor: Visitor
+    resume: Resume, start: SessionStart, request: StartRequest
 ) -> tuple[LiveSession, SessionResumed]:
     """Go on here with a session of another process: it lets go, or is gone, or does not answer."""
-    user_id = visitor.login.user_id
+    user_id = request.login.user_id
     formats = _formats(start.audio)
     owner, gone = await takeover.owner_of(resume.session_id, user_id)
     if not gone and (owner == takeover.own_name() or not handover().available()):
         raise Refusal("session_not_found", "This conversation has ended.", close_code=CloseCode.NOT_FOUND)
     # Held before the other process lets go of it, so that it is not lost for want of room here.
-    with sessions().room(user_id, visitor.config):
-        target = targets.choose(visitor.config, visitor.own_address)
+    with sessions().room(user_id, request.config):
+        target = targets.choose(request.config, request.own_address)
         released = (
             None
             if gone
@@ -95,14 +95,14 @@ async def _take_over(
         )
         opened = await takeover.take(resume.session_id, user_id, owner)
         try:
-            session = _live(opened, formats, target, visitor)
+            session = _live(opened, formats, target, request)
         except VoiceAppError:
             takeover.give_back(opened.session_id)
             raise
         lost = released is None or released.seq != resume.seq
         resumed = session.take_over(resume.seq, released.frames if released else resume.frames, lost=lost)
         session.capabilities.timers.adopt(released.timers if released else [])
-        sessions().start(session, visitor.login.key)
+        sessions().start(session, request.login.key)
     session.perform(list(earlier.history_messages(opened.earlier[-1:], same_session=True)))
     return session, resumed
 
@@ -111,19 +111,19 @@ def _live(
     opened: store.OpenedSession,
     formats: tuple[AudioFormat | None, AudioFormat | None],
     target: targets.Target,
-    visitor: Visitor,
+    request: StartRequest,
 ) -> LiveSession:
-    address, user_id = visitor.own_address, visitor.login.user_id
+    address, user_id = request.own_address, request.login.user_id
     plan = SessionPlan(
         opened=opened,
         user_id=user_id,
-        config=visitor.config,
-        target_of=partial(_target, target, visitor.config, address, user_id, opened.session_id),
+        config=request.config,
+        target_of=partial(_target, target, request.config, address, user_id, opened.session_id),
         input_format=formats[0],
         output_format=formats[1],
     )
     session = LiveSession(plan)
-    session.attach(visitor.page)
+    session.attach(request.page)
     handover().listen()
     return session
 
@@ -143,8 +143,8 @@ def _target(
     return targets.thinking(config, own_address, assistant.thinking, user_id=user_id, thread_id=thread_id)
 
 
-async def _new(start: SessionStart, visitor: Visitor) -> LiveSession:
-    user_id, config = visitor.login.user_id, visitor.config
+async def _new(start: SessionStart, request: StartRequest) -> LiveSession:
+    user_id, config = request.login.user_id, request.config
     formats = _formats(start.audio)
     timers: list[MovingTimer] = []
     if start.continues is not None:
@@ -155,7 +155,7 @@ async def _new(start: SessionStart, visitor: Visitor) -> LiveSession:
         # What was said in it has to be kept before it can be read, and one of the two is enough.
         timers = await _let_go(start.continues, user_id)
     with sessions().room(user_id, config):
-        target = targets.choose(config, visitor.own_address)
+        target = targets.choose(config, request.own_address)
         opened = await store.open_session(
             user_id=user_id,
             assistant_slug=start.assistant,
@@ -164,12 +164,12 @@ async def _new(start: SessionStart, visitor: Visitor) -> LiveSession:
             continues=start.continues,
         )
         try:
-            session = _live(opened, formats, target, visitor)
+            session = _live(opened, formats, target, request)
         except VoiceAppError:
             store.never_begun(opened.session_id)
             raise
         session.capabilities.timers.adopt(timers)
-        sessions().start(session, visitor.login.key)
+        sessions().start(session, request.login.key)
     return session
 
 

@@ -78,6 +78,7 @@ class LiveSession:
             tools=self.tools.definitions(),
             ask_first=self.tools.ask_first(),
             approval_ms=config.approval_s * 1000,
+            silence_ms=target.silence_s * 1000,
         )
         answers = (assistant.turn_detection or {}).get("create_response") is not False
         self.conversation.restore(
@@ -238,7 +239,12 @@ class LiveSession:
         target = self.plan.target_of(assistant)
         assistant = with_captions_of(assistant, target)
         self.tools = self._tools_of(assistant)
-        self.conversation.hand_over(assistant, self.tools.definitions(), self.tools.ask_first())
+        self.conversation.hand_over(
+            assistant,
+            self.tools.definitions(),
+            self.tools.ask_first(),
+            silence_ms=target.silence_s * 1000,
+        )
         handed_over = SessionAssistant(
             assistant=PageAssistant(slug=assistant.slug, name=assistant.name),
             turn_detection=assistant.turn_detection,

@@ -132,11 +132,11 @@ class UpstreamLink:
         """
         if self._upstream is None:
             return False
-        time_left = asyncio.get_running_loop().time
-        patient_until = time_left() + PATIENCE_S
+        time_of_loop = asyncio.get_running_loop().time
+        patient_until = time_of_loop() + PATIENCE_S
         for attempt in count(self._failures + 1):
             pause = max(_pause(attempt), refused.retry_after_s)
-            if refused.final or time_left() + pause > patient_until:
+            if refused.final or time_of_loop() + pause > patient_until:
                 return False
             self._owner.perform([notice("upstream_reconnecting", CALLING_AGAIN)])
             await asyncio.sleep(pause)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 from urllib.parse import quote, urlencode
 
 from voiceapp.assistants.assistant import Thinking
@@ -10,6 +11,11 @@ from voiceapp.config import EMBEDDED_MODEL, UpstreamKind, VoiceConfig
 from voiceapp.errors import ConfigurationError, UpstreamRefused
 from voiceapp.outbound import entra
 from voiceapp.outbound.addresses import service_base
+
+SILENCE_S: Final = 30.0
+"""A Realtime service thinks for some seconds; what it says nothing of for longer has no end any more."""
+ENGINE_SILENCE_S: Final = 90.0
+"""The embedded engine ends every response itself; a chat service behind it may take 70 s to begin."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,8 @@ class Target:
     entra_scope: str = ""
     transcription_model: str = ""
     captions: bool = True
+    silence_s: float = SILENCE_S
+    """How long nothing may come of a response before it counts as lost."""
 
     async def headers(self) -> dict[str, str]:
         """Return the credentials of one connection; a token is fetched anew, off the event loop."""
@@ -71,6 +79,8 @@ def _embedded(config: VoiceConfig, own_address: tuple[str, int] | None, options:
         f"{_engine_base(config, own_address)}/openai/v1/realtime?{query}",
         config.engine_api_key,
         transcription_model="moonshine-tiny-en",
+        # A user's own model may be silent for as long as the settings allow, after it has accepted.
+        silence_s=ENGINE_SILENCE_S + config.model_host_idle_s,
     )
 
 
