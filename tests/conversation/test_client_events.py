@@ -11,9 +11,10 @@ from tests.parts.relay_talk import conversation, shown, tell, upstream
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation.actions import Action
 from voiceapp.conversation.answers.responses import MAX_WAITING
-from voiceapp.conversation.client_events import HANDLERS, MAX_HELD
+from voiceapp.conversation.client_events import HANDLERS
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.conversation.lifecycle import State
+from voiceapp.conversation.unconfirmed import MAX_EVENTS
 from voiceapp.protocol import codec
 from voiceapp.protocol.events import UnknownEvent
 
@@ -46,7 +47,7 @@ def test_what_comes_before_the_service_is_sent_in_its_order_once_it_is_there() -
 
 def test_only_so_much_is_kept_for_a_service_that_does_not_come() -> None:
     talk = unanswered()
-    for _ in range(MAX_HELD):
+    for _ in range(MAX_EVENTS):
         assert send(talk, "conversation.item.create", item=TYPED) == []
     [refused] = shown(send(talk, "conversation.item.create", item=TYPED, event_id="mine"))
     assert (refused["error"]["code"], refused["error"]["event_id"]) == ("not_ready", "mine")

@@ -147,12 +147,24 @@ def test_a_service_that_echoes_nothing_is_taken_to_have_agreed(echoed: JsonObjec
     [
         (None, AudioFormat.PCMA),
         ({}, AudioFormat.PCMA),
-        ({"format": "opus"}, AudioFormat.PCMA),
+        ({"format": None}, AudioFormat.PCMA),
         ({"format": "pcm16"}, AudioFormat.PCM16),
+        ({"format": {"type": "audio/pcm"}}, AudioFormat.PCM16),
+        ({"format": {"type": "audio/pcm", "rate": 24000}}, AudioFormat.PCM16),
     ],
 )
-def test_a_format_that_is_not_understood_is_the_wanted_one(side: Any, expected: AudioFormat) -> None:
+def test_a_format_that_is_not_said_is_the_wanted_one(side: Any, expected: AudioFormat) -> None:
     assert echoed_format(side, AudioFormat.PCMA) is expected
+
+
+@pytest.mark.parametrize("side", ["input", "output"])
+@pytest.mark.parametrize(
+    "echoed", ["opus", {"type": "audio/opus"}, {"type": "audio/pcm", "rate": 16000}, 5, [], {"rate": 24000}]
+)
+def test_a_format_that_nobody_here_can_play_is_the_end_in_words(side: str, echoed: Any) -> None:
+    negotiation = Negotiation(ADA)
+    negotiation.session_updated({"audio": {side: {"format": echoed}}})
+    assert negotiation.refusal.startswith("The service uses a format of audio that")
 
 
 @pytest.mark.parametrize(

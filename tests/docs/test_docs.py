@@ -13,7 +13,7 @@ from tests.parts.places import ROOT
 from tests.test_errors import STATUSES
 from voiceapp.assistants.http_tools import MAX_HTTP_TOOLS, MAX_OPERATIONS, MAX_SETS
 from voiceapp.config import SETTINGS
-from voiceapp.conversation import client_events, page_policy
+from voiceapp.conversation import page_policy, unconfirmed
 from voiceapp.records.setup import seeding
 from voiceapp.records.store import notes, search
 from voiceapp.relay.browser import consumer
@@ -152,7 +152,7 @@ def test_the_limits_of_tools_are_those_in_force() -> None:
 def test_the_limits_of_the_page_s_socket_are_those_in_force() -> None:
     text = " ".join(PAGES["docs/page-protocol.md"].split())
     assert f"sends `session.start` within {consumer.FIRST_MESSAGE_S:g} seconds" in text
-    kept = f"{microphone.EARLY_AUDIO_MS / 1000:g} seconds of audio, {client_events.MAX_HELD} events"
+    kept = f"{unconfirmed.SPEECH_MS / 1000:g} seconds of audio, {unconfirmed.MAX_EVENTS} events"
     assert f"before that is kept: {kept}" in text
     assert f"Once {outbox.WINDOW_BYTES / 1024**2:g} MiB is on its way" in text
     assert f"acknowledges nothing for {attachment.STALL_S:g} seconds is let go" in text

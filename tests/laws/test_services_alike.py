@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -176,11 +177,12 @@ async def opened(user: dict[str, Any]) -> Page:
 
 
 def as_bytes(events: list[dict[str, Any]]) -> list[bytes]:
-    """Return events as they came, but for the ids of events, which are the service's own."""
-    return [
-        json.dumps({name: value for name, value in event.items() if name not in ("event_id", "seq")}).encode()
+    """Return events as they came, but for the ids of events and those that begin with the session's own."""
+    texts = [
+        json.dumps({name: value for name, value in event.items() if name not in ("event_id", "seq")})
         for event in events
     ]
+    return [re.sub(r"relay_[0-9a-f]{8}_", "relay_", text).encode() for text in texts]
 
 
 def shape(events: list[dict[str, Any]]) -> list[tuple[str, ...]]:

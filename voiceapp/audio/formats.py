@@ -54,6 +54,12 @@ class AudioFormat(Enum):
         """
         name = value.get("type") if isinstance(value, dict) else value
         found = _NAMES.get(name) if isinstance(name, str) else None
+        rate = value.get("rate") if isinstance(value, dict) else None
+        if found is not None and rate not in (None, found.rate_hz):
+            raise AudioFormatError(
+                f"Invalid value: {rate!r}. The rate of {found.value} is {found.rate_hz}.",
+                code="invalid_value",
+            )
         if found is None:
             raise AudioFormatError(
                 f"Invalid value: {name!r}. Supported audio formats are: {', '.join(_BETA.values())}.",

@@ -30,6 +30,12 @@ class SendBrowser(msgspec.Struct, frozen=True):
         return self.message if isinstance(self.message, str) else page.write(self.message)
 
 
+class SendSpeech(msgspec.Struct, frozen=True):
+    """Send the service a frame of the microphone, in the page's format, that waited for it."""
+
+    frame: bytes
+
+
 class SendAudio(msgspec.Struct, frozen=True):
     """Send samples of a track to the page, in the service's output format."""
 
@@ -83,6 +89,7 @@ class Save(msgspec.Struct, frozen=True):
 Action: TypeAlias = (
     SendUpstream
     | SendBrowser
+    | SendSpeech
     | SendAudio
     | EndAudio
     | CutAudio

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from voiceapp.conversation import page_policy
 from voiceapp.conversation.actions import Action, SendUpstream
 from voiceapp.conversation.lifecycle import State
 from voiceapp.conversation.parts import Parts
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import Event, UnknownEvent
-
-MAX_HELD = 32
-"""Events of the page that are kept while there is no service to take them."""
 
 Handler = Callable[[Parts, Any, float], list[Action]]
 
@@ -24,6 +23,11 @@ def receive(parts: Parts, event: Event | UnknownEvent, now: float) -> list[Actio
         return [parts.refuse(*refusal, event)]
     if page_policy.is_approval(event):
         return _approval(parts, event, now)
+    return take(parts, event, now)
+
+
+def take(parts: Parts, event: Event | UnknownEvent, now: float) -> list[Action]:
+    """Take one that the page may send."""
     handlers = HANDLERS[parts.lifecycle.state]
     handler = handlers.get(type(event)) or handlers[UnknownEvent]
     return handler(parts, event, now)
@@ -37,20 +41,19 @@ def _approval(parts: Parts, event: events.ConversationItemCreate, now: float) ->
 
 
 def _hold(parts: Parts, event: Event | UnknownEvent, now: float) -> list[Action]:
-    if len(parts.held) >= MAX_HELD:
-        return [parts.refuse("not_ready", "The voice service is not there yet.", event)]
-    parts.held.append(event)
-    return []
+    if parts.unconfirmed.hold(event):
+        return []
+    return [parts.refuse("not_ready", "The voice service is not there yet.", event)]
 
 
 def _stop_playing(parts: Parts, event: events.OutputAudioBufferClear, now: float) -> list[Action]:
     active = parts.sequencer.active
-    return [*parts.send(parts.sequencer.cancel()), *parts.speaker.interrupt(active, now)]
+    return [*parts.send(parts.stop()), *parts.speaker.interrupt(active, now)]
 
 
 def _cancel_response(parts: Parts, event: events.ResponseCancel, now: float) -> list[Action]:
     response_id = event.response_id if isinstance(event.response_id, str) else None
-    return parts.send(parts.sequencer.cancel(response_id))
+    return parts.send(parts.stop(response_id))
 
 
 def _create_response(parts: Parts, event: events.ResponseCreate, now: float) -> list[Action]:
@@ -60,8 +63,16 @@ def _create_response(parts: Parts, event: events.ResponseCreate, now: float) -> 
     return parts.send(due)
 
 
+def _add_item(parts: Parts, event: events.ConversationItemCreate, now: float) -> list[Action]:
+    if not isinstance(event.item.get("id"), str):
+        # By it the service's echo is known, and with it that the message has arrived.
+        event = msgspec.structs.replace(event, item={**event.item, "id": f"item_{parts.own.next_id()}"})
+    return _send_on(parts, event, now)
+
+
 def _send_on(parts: Parts, event: Event | UnknownEvent, now: float) -> list[Action]:
     parts.turn.event_sent(event)
+    parts.unconfirmed.sent(event)
     return [SendUpstream(codec.to_fields(event))]
 
 
@@ -76,6 +87,7 @@ HANDLERS: dict[State, dict[type[Event | UnknownEvent], Handler]] = {
         events.OutputAudioBufferClear: _stop_playing,
         events.ResponseCancel: _cancel_response,
         events.ResponseCreate: _create_response,
+        events.ConversationItemCreate: _add_item,
         UnknownEvent: _send_on,
     },
     State.ENDED: {UnknownEvent: _drop},

@@ -22,6 +22,7 @@ from voiceapp.conversation.negotiation import Negotiation
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.conversation.parts import Parts
 from voiceapp.conversation.records import ItemRecord
+from voiceapp.conversation.unconfirmed import Unconfirmed
 from voiceapp.protocol import events
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.protocol.events import Event, UnknownEvent
@@ -33,6 +34,7 @@ class Conversation:
 
     The relay calls its verbs and never reaches into its parts. ``ids`` gives the ids of events that are the
     relay's own, ``ask_first`` is as in ``CallFlow``. ``silence_ms``: how long nothing may come of a response.
+    ``microphone`` is the format of the page's frames.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Conversation:
         ask_first: Mapping[str, tuple[str, str]] | None = None,
         approval_ms: float = 60_000.0,
         silence_ms: float = 30_000.0,
+        microphone: AudioFormat = AudioFormat.PCM16,
     ) -> None:
         self._transcription_model = transcription_model
         self._approval_ms = approval_ms
@@ -56,8 +59,9 @@ class Conversation:
             items=items,
             speaker=Speaker(items, own),
             negotiation=Negotiation(assistant, transcription_model, tools or []),
-            calls=CallFlow(own, lifecycle, assistant.mcp_servers, approval_ms, ask_first),
+            calls=CallFlow(own, lifecycle, items, assistant.mcp_servers, approval_ms, ask_first),
             lifecycle=lifecycle,
+            unconfirmed=Unconfirmed(microphone),
             silence_ms=silence_ms,
         )
 
@@ -75,7 +79,7 @@ class Conversation:
         parts.assistant = assistant
         parts.negotiation = Negotiation(assistant, self._transcription_model, tools)
         parts.calls = CallFlow(
-            parts.own, parts.lifecycle, assistant.mcp_servers, self._approval_ms, ask_first
+            parts.own, parts.lifecycle, parts.items, assistant.mcp_servers, self._approval_ms, ask_first
         )
         parts.items.captions = assistant.transcription is not None
         parts.owes_response = True
@@ -171,11 +175,17 @@ class Conversation:
         """Take one Realtime client event of the page."""
         return client_events.receive(self._parts, event, now)
 
-    def hear(self, frame: bytes, audio_format: AudioFormat) -> bool:
+    def hear(self, frame: bytes) -> bool:
         """Take a frame of the page's microphone; return whether the service can take it now."""
         parts = self._parts
+        kept = parts.unconfirmed
         if parts.negotiation.turn_detection is None:
-            parts.turn.hear(frame, audio_format)
+            parts.turn.hear(frame, kept.audio_format)
+        # As ``Unconfirmed.speech`` does, without a call for each frame.
+        kept.entries.append(frame)
+        kept.size_bytes += len(frame)
+        if kept.size_bytes > kept.limit_bytes:
+            kept.trim()
         return parts.lifecycle.state is State.READY
 
     def announce(self, text: str, item_id: str, now: float) -> list[Action]:
@@ -233,7 +243,8 @@ class Conversation:
         """The session ends: settle what is open, so that nothing said is lost."""
         parts = self._parts
         parts.lifecycle.enter(State.ENDED)
-        return [*parts.speaker.finish(now), *parts.items.finish(now), *parts.calls.finish(now)]
+        typed = parts.items.unechoed(parts.unconfirmed.typed(), now)
+        return [*parts.speaker.finish(now), *typed, *parts.items.finish(now), *parts.calls.finish(now)]
 
     def disconnected(self, now: float) -> list[Action]:
         """The service's connection is gone; a new one starts from ``session.created`` with the history.
@@ -244,17 +255,18 @@ class Conversation:
         parts = self._parts
         active = parts.sequencer.active
         begun = active is not None and (parts.speaker.began(active) or active in parts.calls.responses)
-        parts.owes_response |= not parts.sequencer.idle and not begun
+        parts.owes_response |= parts.sequencer.owed and not begun
         # What was spoken, and what the service answers by itself, is owed as well.
-        detection = parts.negotiation.turn_detection
-        answers = detection is not None and detection.get("create_response") is not False
-        parts.owes_response |= answers and parts.turn.unanswered and active is None
+        parts.owes_response |= parts.turn_owed and active is None
         actions = [*parts.speaker.complete_all(), *parts.calls.connection_lost(now)]
         if active is not None:
             latency_ms = parts.latency_ms.pop(active, None)
             actions += lost_response(active, parts.own.next_id(), latency_ms)
         parts.sequencer.reset()
         parts.own.clear()
+        if self.ready:
+            spoken = parts.turn.speaking or parts.negotiation.turn_detection is None
+            parts.unconfirmed.connection_lost(spoken=spoken)
         parts.turn.connection_lost()
         parts.negotiation.connection_lost()
         parts.speaker.connection_lost(now)

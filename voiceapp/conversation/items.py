@@ -87,6 +87,8 @@ class Items:
     last_id: str | None = None
     transcripts_due: dict[str, float] = field(default_factory=dict)
     speech_began: dict[str, float] = field(default_factory=dict)
+    deleted: set[str] = field(default_factory=set)
+    """What a response may still say of such an item brings it back to nobody."""
 
     def restore(self, records: Iterable[ItemRecord]) -> None:
         """Begin with what was said before, in order; nothing of it is saved again."""
@@ -168,6 +170,27 @@ class Items:
                 if isinstance(event, events.ResponseOutputAudioTranscriptDelta):
                     item.modality = "audio"
 
+    def has_output(self, raw: JsonObject) -> bool:
+        """Whether a call's output is known under another id: services may give one of their own."""
+        if raw.get("type") != "function_call_output":
+            return False
+        return any(
+            item.type == "function_call_output" and item.call_id == raw.get("call_id")
+            for item in self.by_id.values() if item.item_id != raw.get("id")
+        )  # fmt: skip
+
+    def ended(self, raw: JsonObject, now: float) -> list[Action]:
+        """Take an item of a response that is over, where nothing else has said that it is done."""
+        item = self.by_id.get(str(raw.get("id", "")))
+        known = item is not None and item.status != "in_progress"
+        if known or not raw.get("id") or raw["id"] in self.deleted:
+            return []
+        return self.done(raw, None, now)
+
+    def unechoed(self, typed: Iterable[events.ConversationItemCreate], now: float) -> list[Action]:
+        """Keep what was typed and never reached a service."""
+        return [action for event in typed for action in self.done(event.item, None, now)]
+
     @property
     def call_ids(self) -> set[str]:
         """The ids of all calls of functions among them, and of their outputs."""
@@ -191,6 +214,7 @@ class Items:
     def remove(self, item_id: str) -> None:
         """Forget an item that was deleted."""
         self.by_id.pop(item_id, None)
+        self.deleted.add(item_id)
         self.transcripts_due.pop(item_id, None)
 
     def tick(self, now: float) -> list[Action]:

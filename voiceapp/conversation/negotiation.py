@@ -60,6 +60,11 @@ class Negotiation:
         self.output_format = self.assistant.output_format
         self.turn_detection = self.assistant.turn_detection
 
+    @property
+    def answers_turns(self) -> bool:
+        """Whether the service answers what is spoken of its own accord."""
+        return self.turn_detection is not None and self.turn_detection.get("create_response") is not False
+
     def session_update(self) -> JsonObject:
         """Return the ``session.update`` that asks for it."""
         self.functions_sent = len(self.tools)
@@ -92,8 +97,11 @@ class Negotiation:
         """Take what the service echoes, whatever was asked for."""
         audio: Any = session.get("audio")
         sides = audio if isinstance(audio, dict) else {}
-        self.input_format = echoed_format(sides.get("input"), self.input_format)
-        self.output_format = echoed_format(sides.get("output"), self.output_format)
+        try:
+            self.input_format = echoed_format(sides.get("input"), self.input_format)
+            self.output_format = echoed_format(sides.get("output"), self.output_format)
+        except AudioFormatError as error:
+            self.refusal = f"The service uses a format of audio that cannot be played: {error.message}"
         heard = sides.get("input")
         if isinstance(heard, dict) and isinstance(turns := heard.get("turn_detection", ""), dict | None):
             self.turn_detection = turns
@@ -181,10 +189,10 @@ def without_instructions(event: SessionCreated | SessionUpdated) -> SessionCreat
 
 
 def echoed_format(side: Any, wanted: AudioFormat) -> AudioFormat:
-    """Return the format that the service says it uses, or the wanted one where it says nothing."""
-    if not isinstance(side, dict) or "format" not in side:
+    """Return the format that the service says it uses, or the wanted one where it says nothing.
+
+    Raises ``AudioFormatError`` where it says one that is not known here.
+    """
+    if not isinstance(side, dict) or side.get("format") is None:
         return wanted
-    try:
-        return AudioFormat.parse(side["format"])
-    except AudioFormatError:
-        return wanted
+    return AudioFormat.parse(side["format"])

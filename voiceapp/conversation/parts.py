@@ -16,18 +16,22 @@ from voiceapp.conversation.negotiation import Negotiation
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.conversation.page_policy import Typed
 from voiceapp.conversation.turn import UserTurn
+from voiceapp.conversation.unconfirmed import Unconfirmed
 from voiceapp.protocol import codec
 from voiceapp.protocol.events import Event, UnknownEvent
 from voiceapp.types import JsonObject
+
+NOT_FINISHED = "The service did not finish its answer. Ask again."
+NOT_BEGUN = "The service did not begin to answer. Ask again."
 
 
 @dataclass(slots=True, kw_only=True)
 class Parts:
     """What a conversation knows.
 
-    ``owes_response``: a response was asked for that never came, so that it is asked for again. ``held`` are
-    the page's events that wait for a service. ``restoring`` has the ids of earlier items that this connection
-    was given and has not echoed yet. ``latency_ms`` is how long the user waited for each response's sound.
+    ``owes_response``: a response was asked for that never came, so that it is asked for again.
+    ``restoring`` has the ids of earlier items that this connection was given and has not echoed yet.
+    ``latency_ms`` is how long the user waited for each response's sound.
     """
 
     assistant: AssistantConfig
@@ -37,6 +41,7 @@ class Parts:
     negotiation: Negotiation
     calls: CallFlow
     lifecycle: Lifecycle
+    unconfirmed: Unconfirmed
     silence_ms: float
     """How long nothing may come of a response before it counts as lost."""
     sequencer: ResponseSequencer = field(default_factory=ResponseSequencer)
@@ -45,7 +50,6 @@ class Parts:
     latency_ms: dict[str, int] = field(default_factory=dict)
     restoring: set[str] = field(default_factory=set)
     owes_response: bool = False
-    held: list[Event | UnknownEvent] = field(default_factory=list)
     answers: int = 0
     """Responses that the service has ended, and did not fail at."""
     configured: bool = False
@@ -64,15 +68,46 @@ class Parts:
         create = self.own.stamp({"type": "response.create"}, purpose)
         return self.send(self.sequencer.create(create) or [])
 
+    def keep_speech(self) -> None:
+        """Keep what may be speech for the next connection: all, where the user says when a turn is over."""
+        by_user = self.negotiation.turn_detection is None
+        self.unconfirmed.keep_speech(by_user or self.turn.speaking)
+
+    def stop(self, response_id: str | None = None) -> list[JsonObject]:
+        """Want no more of a response, or of whatever is under way; return what to send."""
+        due = self.sequencer.cancel(response_id, expected=self.turn_owed)
+        if response_id is None:
+            self.turn.unanswered = False
+        return due
+
+    @property
+    def turn_owed(self) -> bool:
+        """Whether something was spoken that the service answers of its own accord, and has not begun to."""
+        return self.turn.unanswered and self.negotiation.answers_turns
+
+    @property
+    def awaited(self) -> bool:
+        """Whether something is to come of a response."""
+        return self.sequencer.active is not None or self.sequencer.asked is not None or self.turn_owed
+
     def response_overdue(self, now: float) -> bool:
-        """Whether nothing has come for too long of the response that is active or asked for.
+        """Whether nothing has come for too long of the response that is active, asked for or due.
 
         The service may take its time over calls of its own, which have a limit of theirs.
         """
-        if self.sequencer.active is None and self.sequencer.asked is None:
+        if not self.awaited:
             self.progress_ms = now
             return False
         return now - self.progress_ms > self.silence_ms and not self.calls.pending
+
+    def lost_before(self, next_id: str, now: float) -> list[Action]:
+        """End the active response where another one begins: its own end is lost."""
+        response_id = self.sequencer.active
+        if not response_id or response_id == next_id:
+            return []
+        latency_ms = self.latency_ms.pop(response_id, None)
+        ended = [*self.speaker.complete_all(), *self.items.interrupted(response_id, now)]
+        return [*ended, *lost_response(response_id, self.own.next_id(), latency_ms, "response_lost")]
 
     def give_up_response(self, now: float) -> list[Action]:
         """End a response whose end is lost, in words, and go on with what waits."""
@@ -83,11 +118,10 @@ class Parts:
             latency_ms = self.latency_ms.pop(response_id, None)
             actions += [*self.speaker.complete_all(), *self.items.interrupted(response_id, now)]
             actions += lost_response(response_id, self.own.next_id(), latency_ms, "response_timeout")
-        self.progress_ms = now
+        self.progress_ms, self.turn.unanswered = now, False
+        if not self.sequencer.stopped:
+            actions.append(notice("response_lost", NOT_FINISHED if response_id else NOT_BEGUN, "warning"))
         due = self.sequencer.give_up()
-        actions.append(
-            notice("response_lost", "The service did not finish its answer. Ask again.", "warning")
-        )
         return [*actions, *self.send(due), *self.follow_up()]
 
     def send(self, fields: list[JsonObject]) -> list[Action]:

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from voiceapp.assistants.mcp_servers import scrub
 from voiceapp.conversation import client_events, negotiation
-from voiceapp.conversation.actions import Action, Save, SendBrowser, notice
+from voiceapp.conversation.actions import Action, Save, SendBrowser, SendSpeech, notice
 from voiceapp.conversation.answers.responses import response_notice, response_record
 from voiceapp.conversation.calls.functions import PendingCall
 from voiceapp.conversation.calls.mcp import McpEvent
@@ -15,6 +15,7 @@ from voiceapp.conversation.history import history
 from voiceapp.conversation.items import TextEvent
 from voiceapp.conversation.lifecycle import State
 from voiceapp.conversation.parts import Parts
+from voiceapp.conversation.turn import COMMIT_EMPTY
 from voiceapp.protocol import events
 from voiceapp.protocol.events import Event, UnknownEvent
 
@@ -25,6 +26,8 @@ _SETTLED_HERE = frozenset({
 
 AFTER_ERROR_MS = 2_000.0
 """How long a response may still go on, or end, after the service has told of a fault of its own."""
+
+SPEECH_LOST = "The voice service was away for too long: some of what you said was lost. Say it again."
 
 _STOPS = (events.OutputAudioBufferClear, events.ResponseCancel)
 
@@ -60,9 +63,12 @@ def _session_created(parts: Parts, event: events.SessionCreated, text: str, now:
 
 
 def _session_updated(parts: Parts, event: events.SessionUpdated, text: str, now: float) -> list[Action]:
+    agreed = parts.negotiation.session_updated(event.session)
+    if parts.negotiation.refusal:
+        return [notice("configuration_refused", parts.negotiation.refusal, "error")]
     parts.lifecycle.enter(State.READY)
     return [
-        parts.negotiation.session_updated(event.session),
+        agreed,
         SendBrowser(negotiation.without_instructions(event)),
         *(parts.own.send(update, "configure") for update in parts.negotiation.tools_update()),
         *parts.calls.connection_made(now),
@@ -75,10 +81,19 @@ def _catch_up(parts: Parts, now: float) -> list[Action]:
 
     One answer is enough, and it has to know what was typed meanwhile.
     """
-    held, parts.held = parts.held, []
-    stopped = any(isinstance(event, _STOPS) for event in held)
+    actions = list[Action]()
+    if parts.unconfirmed.missing:
+        actions.append(notice("speech_lost", SPEECH_LOST, "warning"))
+    waiting = parts.unconfirmed.take()
+    stopped = any(isinstance(entry, _STOPS) for entry in waiting)
     owed, parts.owes_response = parts.owes_response and not stopped, False
-    actions = [action for event in held for action in client_events.receive(parts, event, now)]
+    for entry in waiting:
+        if isinstance(entry, bytes):
+            parts.unconfirmed.speech(entry)
+            actions.append(SendSpeech(entry))
+        else:
+            actions += client_events.take(parts, entry, now)
+    parts.keep_speech()
     if not parts.sequencer.idle:
         return actions
     if not owed:
@@ -93,25 +108,36 @@ def _error(parts: Parts, event: events.Error, text: str, now: float) -> list[Act
     if isinstance(event_id, str):
         # A service that went on by itself after an MCP call has answered what this one asked for.
         answered = parts.own.purposes.get(event_id) == "mcp_response"
-        next_up = parts.sequencer.refused(event_id, None if answered else code)
-        if next_up is not None:
-            ours = parts.own.take(event_id)
-            settled = ours is not None or code == "conversation_already_has_active_response"
-            return [*parts.send(next_up), *([] if settled else [SendBrowser(text)])]
+        refused = parts.sequencer.refused(event_id, None if answered else code)
+        if refused is not None:
+            ours = parts.own.take(event_id) is not None
+            word = [] if refused.settled or answered else [_not_begun(event, text, ours=ours)]
+            return [*parts.send(refused.due), *word]
         purpose = parts.own.take(event_id)
         if purpose == "configure":
             refusal, update = parts.negotiation.refused(event.error)
             asked = [parts.own.send(update, "configure")] if update else []
             return [refusal, *parts.negotiation.host(), *asked]
+        if purpose == "tool_output":
+            return [*parts.calls.output_refused(event_id, event.error), *parts.follow_up()]
         if purpose is not None:
             return []
     if code in _SETTLED_HERE:
         return []
     parts.turn.commit_refused(code)
-    if event_id is None and event.error.get("type") == "server_error" and not parts.sequencer.idle:
+    if code == COMMIT_EMPTY:
+        parts.unconfirmed.commit_refused()
+    if event_id is None and event.error.get("type") == "server_error" and parts.awaited:
         # It may stand in place of the response's end: not for long is one waited for.
         parts.progress_ms = min(parts.progress_ms, now - parts.silence_ms + AFTER_ERROR_MS)
     return [SendBrowser(scrub(text, parts.assistant.mcp_servers))]
+
+
+def _not_begun(event: events.Error, text: str, *, ours: bool) -> SendBrowser:
+    """Return what the page is told of a refused response: the error, or a sentence if it asked for none."""
+    failed = {"status": "failed", "status_details": {"error": event.error}}
+    sentence = response_notice(failed)
+    return notice(*sentence) if ours and sentence else SendBrowser(text)
 
 
 def _item_added(parts: Parts, event: events.ConversationItemAdded, text: str, now: float) -> list[Action]:
@@ -120,6 +146,10 @@ def _item_added(parts: Parts, event: events.ConversationItemAdded, text: str, no
     if event.item.get("id") in parts.restoring:
         # The echo of an earlier turn that a new connection was told of; the page has it.
         return []
+    if parts.items.get(event.item["id"]) is None:
+        parts.unconfirmed.echoed(event.item)
+    if parts.items.has_output(event.item):
+        return [SendBrowser(text)]
     parts.items.note(event.item, event.previous_item_id, now)
     return parts.calls.item_seen(event.item, text, now)
 
@@ -131,6 +161,10 @@ def _item_done(parts: Parts, event: events.ConversationItemDone, text: str, now:
     if event.item.get("id") in parts.restoring:
         parts.restoring.remove(event.item["id"])
         return []
+    if parts.items.get(event.item["id"]) is None:
+        parts.unconfirmed.echoed(event.item)
+    if parts.items.has_output(event.item):
+        return [SendBrowser(text)]
     saves = parts.items.done(event.item, event.previous_item_id, now)
     return [*parts.calls.item_seen(event.item, text, now), *saves, *parts.follow_up()]
 
@@ -150,6 +184,9 @@ def _transcribed(
     parts: Parts, event: events.ConversationItemInputAudioTranscriptionCompleted, text: str, now: float
 ) -> list[Action]:
     speechless = event.item_id in parts.turn.speechless
+    if not event.transcript.strip():
+        # Nobody need answer it.
+        parts.turn.unanswered = False
     return [
         SendBrowser(text),
         *parts.items.transcribed(event.item_id, event.transcript, now, speechless=speechless),
@@ -163,18 +200,22 @@ def _not_transcribed(
 
 
 def _response_created(parts: Parts, event: events.ResponseCreated, text: str, now: float) -> list[Action]:
+    lost = list[Action]()
     if not parts.sequencer.is_beside(event.response):
+        lost = parts.lost_before(str(event.response.get("id") or ""), now)
         parts.turn.response_began()
         # The outputs of earlier calls are in this response's context already.
         parts.calls.response_began()
-    return [*parts.send(parts.sequencer.created(event.response)), SendBrowser(text)]
+    return [*lost, *parts.send(parts.sequencer.created(event.response)), SendBrowser(text)]
 
 
 def _output_item(
     parts: Parts, event: events.ResponseOutputItemAdded | events.ResponseOutputItemDone, text: str, now: float
 ) -> list[Action]:
-    item = parts.items.get(event.item.get("id"))
-    if item is not None:
+    item_id = str(event.item.get("id") or "")
+    if item_id and item_id not in parts.items.deleted:
+        # Some services say nothing else of an answer's items.
+        item = parts.items.get(item_id) or parts.items.note(event.item, None, now)
         item.response_id = event.response_id
     return [*parts.calls.item_seen(event.item, text, now, event.output_index), *parts.follow_up()]
 
@@ -195,7 +236,7 @@ def _audio_done(parts: Parts, event: events.ResponseOutputAudioDone, text: str, 
 def _response_done(parts: Parts, event: events.ResponseDone, text: str, now: float) -> list[Action]:
     response, actions = event.response, list[Action]()
     for raw in response.get("output") or []:
-        actions += parts.speaker.complete(str(raw.get("id", "")))
+        actions += [*parts.speaker.complete(str(raw.get("id", ""))), *parts.items.ended(raw, now)]
     if due := parts.sequencer.done(response):
         # It comes after the outputs of all calls so far, and so answers them as well.
         parts.calls.response_began()
@@ -212,6 +253,8 @@ def _speech_started(
     parts: Parts, event: events.InputAudioBufferSpeechStarted, text: str, now: float
 ) -> list[Action]:
     parts.turn.speech_started()
+    parts.sequencer.turn_began()
+    parts.keep_speech()
     # One turn is spoken at a time; the item that it becomes is announced when it is over.
     parts.items.speech_began = {event.item_id: now}
     interrupts = (parts.negotiation.turn_detection or {}).get("interrupt_response") is not False
@@ -221,6 +264,9 @@ def _speech_started(
 
 def _committed(parts: Parts, event: events.InputAudioBufferCommitted, text: str, now: float) -> list[Action]:
     parts.turn.committed(event.item_id)
+    parts.unconfirmed.committed()
+    parts.sequencer.turn_began()
+    parts.keep_speech()
     return [SendBrowser(text)]
 
 

@@ -19,6 +19,9 @@ ANSWER_DUE_MS = 3_000.0
 QUIET_DBFS: Final = -46.0
 """A turn whose loudest frame is below this holds no speech: a quiet room is at -50, a quiet voice at -40."""
 
+COMMIT_EMPTY: Final = "input_audio_buffer_commit_empty"
+"""The service's code for a commit without sound."""
+
 MAX_UNDER_WAY: Final = 64
 """Commits that the service has not answered yet; more are not looked at."""
 
@@ -80,12 +83,14 @@ class UserTurn:
     def committed(self, item_id: str) -> None:
         """The service made an item of the turn, by the commit before all others where there was one."""
         self.unanswered = True
+        # What is an item is over, also where the service has not said so.
+        self.speaking = False
         if self._quiet_commits and self._quiet_commits.popleft():
             self.speechless.add(item_id)
 
     def commit_refused(self, code: str | None) -> None:
         """The service refused something of the page's: the commit before all others, by its code."""
-        if self._quiet_commits and code == "input_audio_buffer_commit_empty":
+        if self._quiet_commits and code == COMMIT_EMPTY:
             self._quiet_commits.popleft()
 
     def connection_lost(self) -> None:

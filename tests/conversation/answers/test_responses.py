@@ -24,6 +24,7 @@ class Service(RuleBasedStateMachine):
         self.wanted: set[str] = set()
         self.served: list[str] = []
         self.begun_alone = 0
+        self.stopped = False
 
     def send(self, events: list[JsonObject] | None) -> None:
         self.wire += events or []
@@ -33,6 +34,7 @@ class Service(RuleBasedStateMachine):
         self.count += 1
         name = f"create_{self.count}"
         due = self.sequencer.create({"type": "response.create", "event_id": name})
+        self.stopped &= not due
         if due is None:
             assert len(self.sequencer.waiting) == MAX_WAITING
         else:
@@ -41,17 +43,22 @@ class Service(RuleBasedStateMachine):
 
     @rule()
     def the_page_cancels(self) -> None:
-        # What waits, and what was asked for but has not begun, is given up.
-        self.wanted -= {event["event_id"] for event in self.sequencer.waiting}
+        # All that was asked for and has not ended is given up.
+        self.wanted.clear()
         self.send(self.sequencer.cancel())
+        self.stopped = self.active is None and self.sequencer.asked is not None
 
     def begin(self, name: str | None) -> None:
         self.count += 1
         self.active = f"resp_{self.count}"
+        stopped, self.stopped = self.stopped, False
         if name is not None:
             self.served.append(name)
             self.wanted.discard(name)
-        self.send(self.sequencer.created({"id": self.active, "conversation_id": "conv"}))
+        due = self.sequencer.created({"id": self.active, "conversation_id": "conv"})
+        if stopped:
+            assert [event["type"] for event in due] == ["response.cancel"]
+        self.send(due)
 
     @precondition(lambda self: self.wire)
     @rule()
@@ -65,9 +72,11 @@ class Service(RuleBasedStateMachine):
             self.begin(event["event_id"])
             return
         refused = self.sequencer.refused(event["event_id"], "conversation_already_has_active_response")
-        if refused is not None and event not in self.sequencer.waiting and event not in refused:
+        due = [] if refused is None else refused.due
+        self.stopped = False
+        if refused is not None and event not in self.sequencer.waiting and event not in due:
             self.wanted.discard(event["event_id"])
-        self.send(refused)
+        self.send(due)
 
     # A service reads what was sent within a turn or two: it does not begin by itself again and again before.
     @precondition(lambda self: self.active is None and self.begun_alone < 6)
@@ -121,6 +130,60 @@ def test_responses_out_of_the_conversation_do_not_wait() -> None:
 
 def test_cancelling_nothing_sends_nothing() -> None:
     assert ResponseSequencer().cancel() == []
+
+
+def create(name: str) -> JsonObject:
+    return {"type": "response.create", "event_id": name}
+
+
+COLLIDED = "conversation_already_has_active_response"
+
+
+def test_a_stop_is_not_undone_by_the_refusal_of_what_it_stopped() -> None:
+    """The service began one by itself; ours, which it refuses then, is not asked for again."""
+    for order in ("stop first", "service first"):
+        sequencer = ResponseSequencer()
+        sequencer.create(create("a"))
+        if order == "stop first":
+            sequencer.cancel()
+            assert sequencer.created({"id": "resp_1"}) == [
+                {"type": "response.cancel", "response_id": "resp_1"}
+            ]
+        else:
+            sequencer.created({"id": "resp_1"})
+            sequencer.cancel()
+        assert sequencer.refused("a", COLLIDED) is None
+        assert sequencer.done({"id": "resp_1"}) == []
+        assert sequencer.idle
+
+
+def test_what_was_stopped_is_not_owed_and_what_was_asked_for_since_is() -> None:
+    sequencer = ResponseSequencer()
+    sequencer.create(create("a"))
+    owed = [sequencer.owed]
+    sequencer.created({"id": "resp_1"})
+    sequencer.cancel()
+    owed.append(sequencer.owed)
+    sequencer.create(create("b"))
+    owed.append(sequencer.owed)
+    assert owed == [True, False, True]
+
+
+def test_one_id_for_all_responses_is_followed() -> None:
+    sequencer = ResponseSequencer()
+    for name in ("a", "b", "c"):
+        assert sequencer.create(create(name)) == [create(name)]
+        sequencer.created({"id": "resp"})
+        sequencer.done({"id": "resp"})
+        assert sequencer.idle
+
+
+@pytest.mark.parametrize("code", ["rate_limit_exceeded", "server_error", None])
+def test_a_refusal_for_another_reason_is_no_matter_for_the_relay_alone(code: str | None) -> None:
+    sequencer = ResponseSequencer()
+    sequencer.create(create("a"))
+    sequencer.create(create("b"))
+    assert sequencer.refused("a", code) == ([create("b")], False)
 
 
 def failed(code: str, message: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from tests.parts.relay_talk import saved, shown, upstream
 from voiceapp.conversation.actions import Action, CallTool
 from voiceapp.conversation.calls.flow import CallFlow
 from voiceapp.conversation.calls.functions import PendingCall
+from voiceapp.conversation.items import Items
 from voiceapp.conversation.lifecycle import Lifecycle, State
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.conversation.records import ToolCallRecord
@@ -26,7 +27,9 @@ class Calls:
         self.lifecycle = Lifecycle()
         self.lifecycle.enter(State.READY)
         own = OwnEvents(f"id_{number}" for number in count())
-        self.flow = CallFlow(own, self.lifecycle, (), TIMEOUT_MS, {"pay": ("bank", "pay it")})
+        self.flow = CallFlow(
+            own, self.lifecycle, Items(captions=True), (), TIMEOUT_MS, {"pay": ("bank", "pay it")}
+        )
 
     def made(self, name: str = "clock", arguments: str = "{}", number: int = 1) -> list[Action]:
         call = PendingCall(f"call_{number}", f"item_{number}", name, arguments, "r", 0)

@@ -101,7 +101,8 @@ async def test_text_before_a_call_is_kept_in_order(
         await upstream.end_answer("Let me see.")
         await page.until("response.done")
         kept = [(row["type"], row["generated_text"]) for row in await rows(page)]
-        assert kept == [("message", "Let me see."), ("function_call", "")]
+        assert kept[:2] == [("message", "Let me see."), ("function_call", "")]
+        assert kept[2:] in ([], [("function_call_output", "gate 1")])
 
 
 async def test_hanging_up_keeps_a_running_call_as_cancelled(

@@ -18,8 +18,8 @@ def test_audio_passes_as_it_is_where_both_use_one_format(audio_format: AudioForm
     data = bytes(range(240)) * 4
     for _ in range(2):
         assert transcoding.to_upstream(data) is data
-        assert transcoding.to_browser(data) is data
-        assert transcoding.rest_to_browser() == b""
+        assert transcoding.to_browser(data, "item_1") is data
+        assert transcoding.rest_to_browser("item_1") == b""
         transcoding.agree(audio_format, audio_format)
 
 
@@ -29,7 +29,7 @@ def test_each_direction_has_formats_of_its_own() -> None:
     silence = PCMU.silence * 160
     assert transcoding.to_upstream(silence) == g711.encode(g711.decode(silence, PCMU), PCMA)
     samples = bytes(960)
-    assert transcoding.to_browser(samples) is samples
+    assert transcoding.to_browser(samples, "item_1") is samples
 
 
 def test_an_answer_is_given_to_its_last_sample_and_the_next_begins_anew() -> None:
@@ -38,8 +38,8 @@ def test_an_answer_is_given_to_its_last_sample_and_the_next_begins_anew() -> Non
     answer = PCMU.silence * 800
 
     def heard() -> bytes:
-        parts = [transcoding.to_browser(answer[at : at + 160]) for at in range(0, len(answer), 160)]
-        return b"".join([*parts, transcoding.rest_to_browser()])
+        parts = [transcoding.to_browser(answer[at : at + 160], "item_1") for at in range(0, len(answer), 160)]
+        return b"".join([*parts, transcoding.rest_to_browser("item_1")])
 
     # The library adds dither of a step or two to 16-bit samples: what is silent stays nearly so.
     for samples in (heard(), heard()):
@@ -59,3 +59,27 @@ def test_the_same_agreement_again_makes_no_seam() -> None:
             transcoding.agree(PCMU, PCM16)
         both.append(first + transcoding.to_upstream(speech))
     assert both[0] == both[1]
+
+
+def test_a_turn_is_whole_at_its_end_and_the_next_begins_anew() -> None:
+    transcoding = Transcoding(PCMU, PCM16)
+    transcoding.agree(PCM16, PCM16)
+    for length in (1, 5, 50):
+        sent = [transcoding.to_upstream(PCMU.silence * 160) for _ in range(length)]
+        sent.append(transcoding.rest_to_upstream())
+        assert sum(map(len, sent)) == length * 20 * PCM16.bytes_per_ms
+    assert transcoding.rest_to_upstream() == b""
+
+
+def test_nothing_of_an_item_that_was_cut_is_heard_in_another_one() -> None:
+    """Two items that take turns do not share a filter, and what is cut leaves nothing behind."""
+    loud, quiet = bytes([0xFF, 0x3F]) * 480, bytes(960)
+    transcoding = Transcoding(PCM16, PCMU)
+    transcoding.agree(PCM16, PCM16)
+    heard = b""
+    for _ in range(10):
+        transcoding.to_browser(loud, "loud")
+        heard += transcoding.to_browser(quiet, "quiet")
+    transcoding.rest_to_browser("loud")
+    heard += transcoding.rest_to_browser("quiet") + transcoding.to_browser(quiet * 5, "next")
+    assert np.abs(np.frombuffer(g711.decode(heard, PCMU), "<i2")).max() <= 8

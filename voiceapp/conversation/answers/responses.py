@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from voiceapp.conversation.actions import Action, Save, SendBrowser
 from voiceapp.conversation.records import ResponseRecord
@@ -25,15 +25,25 @@ MAX_COLLISIONS = 3
 """Times that one create is asked for again although no response is known to be active."""
 
 
+class Refused(NamedTuple):
+    """What follows a refused create: what to send now, and whether nobody need hear of the refusal."""
+
+    due: list[JsonObject]
+    settled: bool
+
+
 @dataclass(slots=True)
 class ResponseSequencer:
-    """Which response is active, which was asked for, and which wait."""
+    """Which response is active, which was asked for, and which wait.
+
+    ``stopped``: the user wants nothing more of what is active or asked for.
+    """
 
     active: str | None = None
     asked: JsonObject | None = None
     granted: deque[JsonObject] = field(default_factory=lambda: deque(maxlen=8))
     waiting: deque[JsonObject] = field(default_factory=deque)
-    cancel_when_created: bool = False
+    stopped: bool = False
     collisions: int = 0
     beside: int = 0
     """Responses out of the conversation that were asked for and have not begun."""
@@ -45,13 +55,19 @@ class ResponseSequencer:
         """Whether no response is active, asked for or waiting."""
         return self.active is None and self.asked is None and not self.waiting
 
+    @property
+    def owed(self) -> bool:
+        """Whether an answer is wanted that has not ended: one that was stopped is not."""
+        under_way = self.active is not None or self.asked is not None
+        return bool(self.waiting) or (under_way and not self.stopped)
+
     def create(self, event: JsonObject) -> list[JsonObject] | None:
         """Take a ``response.create``; return what to send now, ``None`` where too many wait already."""
         if (event.get("response") or {}).get("conversation") == "none":
             self.beside += 1
             return [event]
         if self.active is None and self.asked is None:
-            self.asked = event
+            self.asked, self.stopped = event, False
             return [event]
         if len(self.waiting) >= MAX_WAITING:
             return None
@@ -63,11 +79,17 @@ class ResponseSequencer:
         if self.is_beside(response):
             self.beside = max(0, self.beside - 1)
             return []
+        # A stop that came before this is meant for it; one that an earlier response was sent is not.
+        self.stopped &= self.active is None
         self.active = str(response.get("id") or "")
-        self._grant()
-        if not self.cancel_when_created:
+        if self.active in self.ended:
+            # A service that has one id for all of its responses begins another one by it.
+            self.ended.remove(self.active)
+        if not self.stopped:
+            self._grant()
             return []
-        self.cancel_when_created = False
+        # Refused, ours would be asked for again; it is not wanted any more.
+        self.asked = None
         return [cancel_event(self.active)]
 
     def done(self, response: JsonObject) -> list[JsonObject]:
@@ -101,8 +123,8 @@ class ResponseSequencer:
         if response_id:
             self.ended.append(response_id)
         self.active = None
-        # A cancel that waited for this response's beginning is not meant for the next one.
-        self.cancel_when_created = False
+        # A stop is not meant for the next one.
+        self.stopped = False
         self.collisions = 0
 
     def _grant(self) -> None:
@@ -111,17 +133,23 @@ class ResponseSequencer:
             self.granted.append(self.asked)
             self.asked = None
 
-    def cancel(self, response_id: str | None = None) -> list[JsonObject]:
-        """Cancel a response by id, or whatever is active or asked for; return what to send now."""
+    def cancel(self, response_id: str | None = None, *, expected: bool = False) -> list[JsonObject]:
+        """Cancel a response by id, or whatever is active or asked for; return what to send now.
+
+        ``expected``: the service is about to begin one of its own accord, which is meant as well.
+        """
         if response_id is not None and response_id != self.active:
             return [cancel_event(response_id)]
         self.waiting.clear()
-        if self.active is not None:
-            return [cancel_event(self.active)]
-        self.cancel_when_created = self.asked is not None
-        return []
+        self.granted.clear()
+        self.stopped = self.active is not None or self.asked is not None or expected
+        return [cancel_event(self.active)] if self.active is not None else []
 
-    def refused(self, event_id: str, code: str | None) -> list[JsonObject] | None:
+    def turn_began(self) -> None:
+        """The user says something new: a stop that nothing followed is not meant for its answer."""
+        self.stopped &= self.active is not None or self.asked is not None
+
+    def refused(self, event_id: str, code: str | None) -> Refused | None:
         """The service refused our create ``event_id``.
 
         Returns ``None`` where the event is not the one asked for. A create that collided with a response
@@ -135,12 +163,13 @@ class ResponseSequencer:
             self.asked = None
         else:
             self.granted.remove(event)
+        stopped = self.stopped and self.active is None
         collided = code == "conversation_already_has_active_response"
-        if collided and not self.cancel_when_created and self.collisions < MAX_COLLISIONS:
+        if collided and not stopped and self.collisions < MAX_COLLISIONS:
             self.collisions += 1
             self.waiting.appendleft(event)
-        self.cancel_when_created = False
-        return self._next()
+        self.stopped &= self.active is not None
+        return Refused(self._next(), collided or stopped)
 
     def reset(self) -> None:
         """Forget everything of a connection that is gone."""
@@ -148,13 +177,13 @@ class ResponseSequencer:
         self.granted.clear()
         self.waiting.clear()
         self.ended.clear()
-        self.cancel_when_created = False
+        self.stopped = False
         self.collisions = self.beside = 0
 
     def _next(self) -> list[JsonObject]:
         if self.active is not None or self.asked is not None or not self.waiting:
             return []
-        self.asked = self.waiting.popleft()
+        self.asked, self.stopped = self.waiting.popleft(), False
         return [self.asked]
 
 

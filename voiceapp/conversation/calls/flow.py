@@ -11,16 +11,20 @@ from collections.abc import Mapping
 import msgspec
 
 from voiceapp.assistants.mcp_servers import McpServer, scrub
-from voiceapp.conversation.actions import Action, CallTool, Save, SendBrowser, notice
+from voiceapp.conversation.actions import Action, CallTool, Save, SendBrowser, SendUpstream, notice
 from voiceapp.conversation.calls.approvals import Approval, Approvals
 from voiceapp.conversation.calls.functions import FunctionCalls, PendingCall
 from voiceapp.conversation.calls.mcp import McpCalls, McpEvent
 from voiceapp.conversation.calls.shown import CallEvents
+from voiceapp.conversation.items import Items
 from voiceapp.conversation.lifecycle import Lifecycle
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.protocol import events
 from voiceapp.protocol.page import Outcome
 from voiceapp.types import JsonObject
+
+MAX_OUTPUTS = 64
+"""Outputs that the service may still refuse; it answers within a few."""
 
 _REASONS = {
     Outcome.DENIED: "The user did not allow this call.",
@@ -40,6 +44,7 @@ class CallFlow:
         self,
         own: OwnEvents,
         lifecycle: Lifecycle,
+        items: Items,
         servers: tuple[McpServer, ...],
         approval_ms: float,
         ask_first: Mapping[str, tuple[str, str]] | None = None,
@@ -50,6 +55,8 @@ class CallFlow:
         self.approvals = Approvals(approval_ms)
         self._own = own
         self._lifecycle = lifecycle
+        self._items = items
+        self._outputs: dict[str, tuple[PendingCall, str]] = {}
         self._servers = servers
         self.ask_first = dict(ask_first or {})
         self.responses: set[str] = set()
@@ -195,15 +202,35 @@ class CallFlow:
         record = self.functions.call_returned(call_id, output, status=status, now=now)
         if call is None or record is None:
             return []
-        answer = {"type": "function_call_output", "call_id": call_id, "output": output}
+        item_id = f"item_{self._own.next_id()}"
+        answer = {"type": "function_call_output", "id": item_id, "call_id": call_id, "output": output}
+        # Known before the service echoes it, so that it survives a connection that is lost meanwhile.
+        kept = self._items.done(answer, None, now)
         sent: list[Action] = []
         if call.lost:
             # A new connection was told of no call whose output was still to come.
-            made = {"type": "function_call", "id": call.item_id, "call_id": call_id, "name": call.name,
-                    "arguments": call.arguments}  # fmt: skip
-            sent.append(self._own.send({"type": "conversation.item.create", "item": made}, "history"))
-        sent.append(self._own.send({"type": "conversation.item.create", "item": answer}, "tool_output"))
-        return [*sent, Save(record), *self._show_end(call_id, output, status)]
+            sent.append(self._create(_made(call), "history"))
+        give = self._create(answer, "tool_output")
+        self._outputs[give.fields["event_id"]] = call, output
+        if len(self._outputs) > MAX_OUTPUTS:
+            del self._outputs[next(iter(self._outputs))]
+        return [*sent, give, *kept, Save(record), *self._show_end(call_id, output, status)]
+
+    def _create(self, item: JsonObject, purpose: str) -> SendUpstream:
+        return self._own.send({"type": "conversation.item.create", "item": item}, purpose)
+
+    def output_refused(self, event_id: str, error: JsonObject) -> list[Action]:
+        """The service refused an output: where it does not know the call, it is given both, once."""
+        call, output = self._outputs.pop(event_id, (None, ""))
+        if call is not None and self._items.get(call.item_id) is None:
+            # The call was deleted, and nobody waits for its output.
+            return []
+        if call is None or error.get("code") != "invalid_tool_call_id":
+            message = f"The service did not take what a tool returned: {error.get('message') or 'no reason'}"
+            return [notice("tool_output_refused", message, "warning")]
+        answer = {"type": "function_call_output", "call_id": call.call_id, "output": output}
+        self.functions.follow_up_due = True
+        return [self._create(_made(call), "history"), self._create(answer, "history")]
 
     def _show_end(self, call_id: str, output: str, status: str) -> list[SendBrowser]:
         if status == "completed":
@@ -274,6 +301,12 @@ class CallFlow:
         for record in self.functions.finish(now):
             actions += [Save(record), *self._show_end(record.call_id, "", "cancelled")]
         return actions
+
+
+def _made(call: PendingCall) -> JsonObject:
+    """Return the item of a call as a service is told of it anew."""
+    made = {"type": "function_call", "id": call.item_id, "call_id": call.call_id}
+    return {**made, "name": call.name, "arguments": call.arguments}
 
 
 def _is_object(arguments: str) -> bool:

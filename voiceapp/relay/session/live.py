@@ -18,7 +18,7 @@ from voiceapp.conversation.actions import Action, SendBrowser, notice
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.conversation.records import ItemRecord, Record
 from voiceapp.errors import VoiceAppError
-from voiceapp.protocol.events import Event, UnknownEvent
+from voiceapp.protocol.events import Event, InputAudioBufferAppend, UnknownEvent
 from voiceapp.protocol.page import (
     AgreedFormats,
     PageAssistant,
@@ -44,6 +44,7 @@ from voiceapp.relay.session.tools import ToolRuns
 from voiceapp.relay.session.transcoding import Transcoding
 from voiceapp.relay.upstream.link import UpstreamLink
 from voiceapp.tools.registry import registry
+from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +80,7 @@ class LiveSession:
             ask_first=self.tools.ask_first(),
             approval_ms=config.approval_s * 1000,
             silence_ms=target.silence_s * 1000,
+            microphone=self.transcoding.input,
         )
         answers = (assistant.turn_detection or {}).get("create_response") is not False
         self.conversation.restore(
@@ -206,13 +208,11 @@ class LiveSession:
             self.end(EndReason.FAULT)
 
     def _begin(self) -> None:
-        """The service listens: tell the page, the first time, and send what was said meanwhile."""
+        """The service listens: tell the page, the first time."""
         if not self.life.announced:
             self.life.announced = True
             self.clock.touch()
             self.perform(self._introduction())
-        for frame in self.microphone.kept():
-            self.link.send_audio(self.transcoding.to_upstream(frame))
 
     def _introduction(self) -> list[Action]:
         if self.plan.moved:
@@ -295,14 +295,16 @@ class LiveSession:
             return
         if self.recorder is not None:
             self.recorder.microphone(frame, self.clock.now())
-        if self.conversation.hear(frame, self.transcoding.input):
-            self.link.send_audio(self.transcoding.to_upstream(frame))
-        else:
-            self.microphone.keep(frame)
+        if self.conversation.hear(frame) and (samples := self.transcoding.to_upstream(frame)):
+            self.link.send_audio(samples)
 
     def client_event(self, event: Event | UnknownEvent) -> None:
-        """Take a Realtime client event of the page."""
+        """Take a Realtime client event of the page; raises ``AudioFormatError`` for audio that is none."""
         self.clock.touch()
+        if isinstance(event, InputAudioBufferAppend):
+            # Audio takes one way, whichever way it came.
+            self.hear(event.audio)
+            return
         self.perform(self.conversation.receive_client(event, self.clock.now()))
 
     def playback_report(self, item_id: str, played_ms: float, *, final: bool) -> None:
@@ -321,17 +323,21 @@ class LiveSession:
         for action in due:
             match action:
                 case actions.SendAudio():
-                    self._play(action.index, action.item_id, self.transcoding.to_browser(action.samples))
+                    samples = self.transcoding.to_browser(action.samples, action.item_id)
+                    self._play(action.index, action.item_id, samples)
                 case actions.SendBrowser():
                     self.outbox.put_text(action.text)
                 case actions.SendUpstream():
-                    self.link.send(action.fields)
+                    self._send_upstream(action.fields)
+                case actions.SendSpeech():
+                    self.link.send_audio(self.transcoding.to_upstream(action.frame))
                 case actions.Save():
                     self._save(action.record)
                 case actions.EndAudio():
-                    if rest := self.transcoding.rest_to_browser():
+                    if rest := self.transcoding.rest_to_browser(action.item_id):
                         self._play(action.index, action.item_id, rest)
                 case actions.CutAudio():
+                    self.transcoding.rest_to_browser(action.item_id)
                     if self.recorder is not None:
                         self.recorder.cut(action.item_id, action.played_ms)
                 case actions.FormatsAgreed():
@@ -343,6 +349,16 @@ class LiveSession:
                     self.life.host(self.tools.host(self.conversation, self.perform))
         if self.browser.browser is None and self.outbox.overfull:
             self.outbox.drop_oldest()
+
+    def _send_upstream(self, fields: JsonObject) -> None:
+        kind = fields["type"]
+        if kind == "input_audio_buffer.commit":
+            # What a resampler still holds is of the turn that is over.
+            if rest := self.transcoding.rest_to_upstream():
+                self.link.send_audio(rest)
+        elif kind == "input_audio_buffer.clear":
+            self.transcoding.rest_to_upstream()
+        self.link.send(fields)
 
     def _play(self, index: int, item_id: str, samples: bytes) -> None:
         clock = self.clock

@@ -7,7 +7,6 @@ import logging
 import math
 import random
 import time
-from itertools import count
 from typing import Protocol
 from uuid import UUID
 
@@ -42,6 +41,8 @@ RENEW_AT_LAST_S = 5.0
 RENEW_SHARE = 0.25
 """Neither of these is more of a connection's life: a short one would be renewed as soon as it began."""
 RENEW_CHECK_S = 0.5
+RENEW_AGAIN_S = 5.0
+"""How long after a renewal that failed the next one is tried, unless the service says later."""
 
 
 class Clock(Protocol):
@@ -77,7 +78,10 @@ class UpstreamLink:
         self._owner = owner
         self._upstream: Upstream | None = None
         self._opened_at = self._opened_loop_s = 0.0
-        self._failures = 0
+        self._opened_answers = 0
+        self._connected_once = False
+        self._failures = self._renewals = 0
+        self._renew_not_before = 0.0
         self._lost: asyncio.Future[UpstreamError | None]
 
     def send(self, fields: JsonObject) -> None:
@@ -98,8 +102,7 @@ class UpstreamLink:
 
     async def aclose(self) -> None:
         """Close the connection, if there is one."""
-        if self._upstream is not None:
-            await self._upstream.aclose()
+        await self._close()
 
     async def keep(self) -> UpstreamError:
         """Keep the service at hand; return why it cannot be had any more."""
@@ -109,15 +112,13 @@ class UpstreamLink:
             except UpstreamError as refused:
                 if not await self._called_again(refused):
                     return refused
-            answers = self._owner.conversation.answers
             error = await self._until_lost()
             if error is None:
                 continue
             self._owner.perform(self._owner.conversation.disconnected(self._owner.clock.now()))
-            if (
-                self._owner.conversation.answers > answers
-                or asyncio.get_running_loop().time() - self._opened_loop_s > LASTING_S
-            ):
+            # One that is given up may still be open, and is not spoken to any more.
+            await self._close()
+            if self._proved_itself():
                 self._failures = 0
             self._failures += 1
             if error.final or self._failures > RECONNECTS:
@@ -125,16 +126,29 @@ class UpstreamLink:
             self._owner.perform([notice("upstream_reconnecting", CALLING_AGAIN)])
             await asyncio.sleep(_pause(self._failures))
 
+    def _proved_itself(self) -> bool:
+        """Whether the connection was of use: an answer came over it, or it has lasted."""
+        if self._owner.conversation.answers > self._opened_answers:
+            return True
+        return asyncio.get_running_loop().time() - self._opened_loop_s > LASTING_S
+
+    async def _close(self) -> None:
+        upstream, self._upstream = self._upstream, None
+        if upstream is not None:
+            await upstream.aclose()
+
     async def _called_again(self, refused: UpstreamError) -> bool:
         """Call a service that is away until it answers; return whether it did in time.
 
         One that was never there, or says what calling again cannot mend, is not called again.
         """
-        if self._upstream is None:
+        if not self._connected_once:
             return False
         time_of_loop = asyncio.get_running_loop().time
         patient_until = time_of_loop() + PATIENCE_S
-        for attempt in count(self._failures + 1):
+        attempt = self._failures
+        while True:
+            attempt += 1
             pause = max(_pause(attempt), refused.retry_after_s)
             if refused.final or time_of_loop() + pause > patient_until:
                 return False
@@ -146,7 +160,6 @@ class UpstreamLink:
                 refused = again
             else:
                 return True
-        return False
 
     async def _dial(self, *, renewing: bool = False) -> bool:
         """Connect, and let go of the connection before, if there is one.
@@ -155,6 +168,9 @@ class UpstreamLink:
         the new one was there: what is on its way over it would be lost.
         """
         hint = asyncio.get_running_loop().call_later(STARTING_NOTICE_S, self._say_starting)
+        if renewing:
+            # There is a service meanwhile.
+            hint.cancel()
         try:
             upstream, first = await self._open()
         finally:
@@ -162,8 +178,11 @@ class UpstreamLink:
         if renewing and not self._lost.done() and not self._renewal_due():
             await upstream.aclose()
             return False
+        self._renewals = self._renewals + 1 if renewing and not self._proved_itself() else 0
         before, self._upstream = self._upstream, upstream
         self._opened_at, self._opened_loop_s = time.time(), asyncio.get_running_loop().time()
+        self._opened_answers = self._owner.conversation.answers
+        self._connected_once = True
         lost = self._lost = asyncio.get_running_loop().create_future()
 
         def receive(event: Event | UnknownEvent, text: str) -> None:
@@ -208,7 +227,7 @@ class UpstreamLink:
             await asyncio.wait({self._lost}, timeout=RENEW_CHECK_S)
             if self._owner.conversation.ready:
                 ready_by = math.inf
-            elif not self._lost.done() and loop.time() > ready_by:
+            elif not self._lost.done() and (loop.time() > ready_by or self._owner.conversation.refusal):
                 return self._not_ready()
             if not self._lost.done() and self._renewal_due():
                 try:
@@ -217,6 +236,7 @@ class UpstreamLink:
                         self._owner.perform([SendBrowser(SessionRenewed())])
                 except UpstreamError as error:
                     logger.warning("session %s: no new connection yet (%s)", self._session_id, error.code)
+                    self._renew_not_before = loop.time() + max(RENEW_AGAIN_S, error.retry_after_s)
 
     def _not_ready(self) -> UpstreamError:
         """Return why a connection is given up on which the session was never configured."""
@@ -228,7 +248,9 @@ class UpstreamLink:
     def _renewal_due(self) -> bool:
         conversation = self._owner.conversation
         expires_at = conversation.expires_at
-        if expires_at is None or not conversation.ready:
+        if expires_at is None or not conversation.ready or self._renewals >= RECONNECTS:
+            return False
+        if asyncio.get_running_loop().time() < self._renew_not_before:
             return False
         end_part = (expires_at - self._opened_at) * RENEW_SHARE
         if end_part <= 0:
