@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from tests.parts.relay_talk import conversation, saved, tell
 from voiceapp.conversation.actions import Save
 from voiceapp.conversation.items import Items
 from voiceapp.conversation.records import ItemRecord
+from voiceapp.types import JsonObject
 
 
 def test_an_item_that_is_done_without_a_status_is_complete() -> None:
@@ -49,3 +54,19 @@ def test_a_transcript_that_never_comes_fails_after_fifteen_seconds() -> None:
     [record] = saved(talk.tick(16_000), ItemRecord)
     assert record.transcript_status == "failed"
     assert talk.tick(60_000) == []
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"extra": "x" * 1_000_000},
+        {"id": "i", "name": "n" * 100_000},
+        {"content": [{"type": "output_text", "text": "w" * 100_000, "more": []}]},
+    ],
+)
+def test_of_an_item_that_is_too_large_what_it_is_and_its_words_are_kept(odd: JsonObject) -> None:
+    items = Items(captions=True)
+    item = items.note({"id": "i", "type": "message", "role": "assistant", **odd}, None, 0)
+    assert len(json.dumps(item.record().raw)) < 1_000
+    assert item.record().raw["type"] == "message"
+    assert len(item.generated_text) in (0, 100_000)

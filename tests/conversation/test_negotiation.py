@@ -198,6 +198,71 @@ def test_a_refusal_is_told_and_asked_again_with_less() -> None:
     assert update["session"]["audio"]["input"]["turn_detection"]["type"] == "server_vad"
 
 
+TOOLS: list[JsonObject] = [
+    {"type": "function", "name": name, "parameters": {}} for name in ("clock", "find_orders", "notes")
+]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"param": "session.tools[1].parameters", "code": "invalid_function_parameters", "message": "No."},
+        {"param": "tools[1]", "message": "No."},
+        {"param": "session.tools.1.parameters.properties", "message": "No."},
+        {
+            "param": "tools",
+            "message": "Invalid schema for function 'find_orders': array schema missing items.",
+        },
+        {"param": None, "message": "Invalid tool: find_orders."},
+    ],
+)
+@pytest.mark.parametrize("detection", [{"type": "semantic_vad"}, {"type": "server_vad"}, None])
+def test_a_tool_that_is_refused_is_left_out_alone(error: JsonObject, detection: JsonObject | None) -> None:
+    negotiation = Negotiation(AssistantConfig(slug="a", name="A", turn_detection=detection), tools=TOOLS)
+    notice, update = negotiation.refused(error)
+    assert shown([notice])[0]["code"] == "tool_refused"
+    assert update is not None
+    assert [tool["name"] for tool in update["session"]["tools"]] == ["clock", "notes"]
+    assert update["session"]["audio"]["input"]["turn_detection"] == detection
+    negotiation.connection_lost()
+    again = negotiation.session_update()["session"]["tools"]
+    assert [tool["name"] for tool in again] == ["clock", "notes"], "it is remembered for the next connection"
+
+
+def test_every_tool_may_be_refused_one_after_the_other() -> None:
+    negotiation = Negotiation(AssistantConfig(slug="a", name="A"), tools=TOOLS)
+    error: JsonObject = {"param": "session.tools[0].parameters", "message": "No."}
+    updates = [negotiation.refused(error)[1] for _ in range(4)]
+    assert [update and len(update["session"]["tools"]) for update in updates] == [2, 1, 0, None]
+    assert negotiation.refusal
+
+
+@pytest.mark.parametrize(
+    ("param", "gone"),
+    [
+        ("session.max_response_output_tokens", "max_output_tokens"),
+        ("session.max_output_tokens", "max_output_tokens"),
+        ("session.input_audio_transcription.model", "transcription"),
+        ("session.audio.input.transcription", "transcription"),
+        ("session.audio.output.voice", "voice"),
+        ("session.voice", "voice"),
+        ("session.turn_detection.eagerness", "turn_detection"),
+    ],
+)
+def test_a_setting_that_is_refused_by_name_is_left_out_alone(param: str, gone: str) -> None:
+    assistant = AssistantConfig(
+        slug="a", name="A", voice="coral", max_output_tokens=100, transcription={"model": "whisper-1"},
+        turn_detection={"type": "server_vad"},
+    )  # fmt: skip
+    negotiation = Negotiation(assistant)
+    notice, update = negotiation.refused({"param": param, "message": "Unknown parameter."})
+    assert shown([notice])[0]["code"] == "setting_refused"
+    text = str(update)
+    kept = {"max_output_tokens", "transcription", "voice", "turn_detection"} - {gone}
+    assert gone not in text
+    assert all(name in text for name in kept)
+
+
 def test_a_refusal_of_the_least_is_told_without_secrets() -> None:
     negotiation = Negotiation(AssistantConfig(slug="a", name="A", mcp_servers=(SHOP,)), has_mcp=False)
     notice, update = negotiation.refused({"message": "The header s3cret-token is odd."})

@@ -180,11 +180,21 @@ class Service:
             },
         )
 
-    async def say(self, words: str, samples: bytes, response: str = "resp_1", item: str = "item_a1") -> None:
+    async def say(
+        self,
+        words: str,
+        samples: bytes,
+        response: str = "resp_1",
+        item: str = "item_a1",
+        *,
+        whole: bool = False,
+    ) -> None:
+        """Say something, in deltas of a quarter of a second, or in a ``whole`` one."""
+        step = len(samples) if whole else 12_000
         where = {"response_id": response, "item_id": item, "output_index": 0, "content_index": 0}
         await self.send({"type": "response.output_audio_transcript.delta", "delta": words, **where})
-        for at in range(0, len(samples), 12_000):
-            delta = base64.b64encode(samples[at : at + 12_000]).decode()
+        for at in range(0, len(samples), step):
+            delta = base64.b64encode(samples[at : at + step]).decode()
             await self.send({"type": "response.output_audio.delta", "delta": delta, **where})
 
     async def end_answer(

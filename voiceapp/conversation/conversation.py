@@ -150,6 +150,13 @@ class Conversation:
             return False
         return not parts.calls.pending and parts.sequencer.idle
 
+    def alive(self, now: float) -> bool:
+        """Whether somebody speaks, listens, is asked or is waited for."""
+        parts = self._parts
+        if parts.turn.speaking or parts.calls.pending or parts.awaited or parts.items.transcripts_due:
+            return True
+        return parts.speaker.playback.listened(now)
+
     def answer_began(self, call_id: str) -> bool:
         """Whether any sound of the response that made this call, and is not answered yet, has come."""
         call = self._parts.calls.functions.pending.get(call_id)

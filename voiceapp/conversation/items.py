@@ -21,6 +21,13 @@ TextEvent = (
     | events.ResponseOutputAudioTranscriptDone
 )
 
+MAX_RAW_BYTES = 64 * 1024
+"""Longest item that is kept as the service said it, in JSON, without its sound."""
+
+MAX_NAME_CHARS = 256
+WHAT_IT_IS = ("id", "object", "type", "role", "status", "name", "call_id", "server_label")
+"""What is kept of a longer one, as far as each is no longer than a name."""
+
 TRANSCRIPT_TIMEOUT_MS = 15_000.0
 """A transcript that has not come by then is shown as "not transcribed"."""
 
@@ -262,10 +269,16 @@ def read_item(item: ConversationItem, raw: JsonObject, *, captions: bool) -> Non
 
 
 def _without_audio(raw: JsonObject) -> JsonObject:
-    """Return an item without its sound, and a list of tools as their names: descriptions have no end."""
+    """Return an item without its sound, and a list of tools as their names: descriptions have no end.
+
+    Of one that is too large only what says what it is; its words are kept beside it.
+    """
     if isinstance(raw.get("tools"), list):
         raw = {**raw, "tools": [tool.get("name") for tool in raw["tools"] if isinstance(tool, dict)]}
     content = raw.get("content")
-    if not isinstance(content, list):
+    if isinstance(content, list):
+        raw = {**raw, "content": [{k: v for k, v in part.items() if k != "audio"} for part in content]}
+    if len(msgspec.json.encode(raw)) <= MAX_RAW_BYTES:
         return raw
-    return {**raw, "content": [{k: v for k, v in part.items() if k != "audio"} for part in content]}
+    names = {name: raw[name] for name in WHAT_IT_IS if isinstance(raw.get(name), str)}
+    return {name: value for name, value in names.items() if len(value) <= MAX_NAME_CHARS}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -22,6 +23,14 @@ from voiceapp.types import JsonObject
 
 MAX_EPOCH_S = 1e11
 """No time of day is later, in seconds since the epoch; a service may say anything."""
+
+OPTIONAL: Final = {
+    "max_output_tokens": ("max_output_tokens",),
+    "transcription": ("audio", "input", "transcription"),
+    "turn_detection": ("audio", "input", "turn_detection"),
+    "voice": ("audio", "output", "voice"),
+}
+"""Settings that a service may lack, and where they stand: without them it does as it is used to."""
 
 _GIVEN_UP = {
     "semantic_vad": (
@@ -51,6 +60,8 @@ class Negotiation:
     has_mcp: bool = True
     hosting: bool = False
     functions_sent: int = 0
+    left_out: set[str] = field(default_factory=set)
+    """Functions and settings that the service refused by name."""
     expires_at: float | None = None
     refusal: str = ""
     """Why the service takes the settings neither as they are nor with less, in a sentence."""
@@ -69,16 +80,23 @@ class Negotiation:
         """Return the ``session.update`` that asks for it."""
         self.functions_sent = len(self.tools)
         servers = self.assistant.mcp_servers if self.has_mcp else ()
-        tools = [*self.tools, *(server.to_ga() for server in servers)]
+        tools = [*self.functions, *(server.to_ga() for server in servers)]
         session = session_fields(self.assistant, tools, self.transcription_model)
+        for setting in self.left_out & OPTIONAL.keys():
+            _remove(session, OPTIONAL[setting])
         return {"type": "session.update", "session": session}
+
+    @property
+    def functions(self) -> list[JsonObject]:
+        """The functions that the service has not refused."""
+        return [tool for tool in self.tools if tool["name"] not in self.left_out]
 
     def tools_update(self) -> list[JsonObject]:
         """Return a ``session.update`` for functions that came after the first one, if there are some."""
         if self.functions_sent == len(self.tools):
             return []
         self.functions_sent = len(self.tools)
-        return [{"type": "session.update", "session": {"type": "realtime", "tools": list(self.tools)}}]
+        return [{"type": "session.update", "session": {"type": "realtime", "tools": self.functions}}]
 
     def host(self) -> list[HostServers]:
         """Ask, once, that the servers be called from here where the service calls none."""
@@ -109,9 +127,17 @@ class Negotiation:
 
     def refused(self, error: JsonObject) -> tuple[SendBrowser, JsonObject | None]:
         """The settings were refused; return a notice, and the next ``session.update`` if there is one."""
+        message = scrub(str(error.get("message", "")), self.assistant.mcp_servers)
+        if function := self._refused_function(error):
+            self.left_out.add(function)
+            sentence = f"This service does not take the tool {function}, so it is left out: {message}"
+            return notice("tool_refused", sentence, "warning"), self.session_update()
         if given_up := self.fall_back(error):
             return notice(*_GIVEN_UP[given_up], "warning"), self.session_update()
-        message = scrub(str(error.get("message", "")), self.assistant.mcp_servers)
+        if setting := self._refused_setting(error):
+            self.left_out.add(setting)
+            sentence = f"This service does not take “{setting}”, so it is left out: {message}"
+            return notice("setting_refused", sentence, "warning"), self.session_update()
         sentence = f"The service refused the assistant's settings: {message}"
         self.refusal = sentence
         return notice("configuration_refused", sentence, "error"), None
@@ -134,6 +160,27 @@ class Negotiation:
         if mcp:
             self.has_mcp = False
             return "mcp"
+        return ""
+
+    def _refused_function(self, error: JsonObject) -> str:
+        """Return the function that a refusal is about, by its place or its name; nothing if it is of none."""
+        names = [str(tool["name"]) for tool in self.functions]
+        place = re.search(r"\btools\[(\d+)\]|\btools\.(\d+)\b", str(error.get("param")))
+        if place:
+            index = int(place[1] or place[2])
+            return names[index] if index < len(names) else ""
+        if "tool" not in f"{error.get('param')} {error.get('code')} {error.get('message')}".lower():
+            return ""
+        named = set(re.findall(r"[\w-]+", str(error.get("message"))))
+        return next((name for name in names if name in named), "")
+
+    def _refused_setting(self, error: JsonObject) -> str:
+        """Return the setting that a refusal names and that a session can do without."""
+        param = str(error.get("param") or "").lower()
+        for setting in OPTIONAL:
+            spellings = (setting, setting.replace("output_tokens", "response_output_tokens"))
+            if setting not in self.left_out and any(one in param for one in spellings):
+                return setting
         return ""
 
     def connection_lost(self) -> None:
@@ -169,6 +216,15 @@ def session_fields(
     if assistant.max_output_tokens is not None:
         session["max_output_tokens"] = assistant.max_output_tokens
     return session
+
+
+def _remove(fields: JsonObject, path: tuple[str, ...]) -> None:
+    *folders, name = path
+    for folder in folders:
+        fields = fields[folder]
+    if name != "turn_detection" or fields.get(name) is not None:
+        # Where the user says when a turn is over, the service must not.
+        fields.pop(name, None)
 
 
 def with_server_vad(assistant: AssistantConfig) -> AssistantConfig:

@@ -116,6 +116,9 @@ def _error(parts: Parts, event: events.Error, text: str, now: float) -> list[Act
         purpose = parts.own.take(event_id)
         if purpose == "configure":
             refusal, update = parts.negotiation.refused(event.error)
+            if parts.lifecycle.state is State.READY:
+                # What the service took before holds.
+                parts.negotiation.refusal = ""
             asked = [parts.own.send(update, "configure")] if update else []
             return [refusal, *parts.negotiation.host(), *asked]
         if purpose == "tool_output":

@@ -32,7 +32,7 @@ def test_the_playing_item_is_cut_and_the_queued_one_at_nothing() -> None:
     playback = Playback()
     received(playback, "a", 1000)
     received(playback, "b", 1000)
-    playback.report("a", 300, final=False)
+    playback.report("a", 300, final=False, now=0)
     cuts = playback.begin_cut(5000)
     assert [(track.item_id, playback.settle(track, 5000)) for track in cuts] == [("a", 300), ("b", 0)]
 
@@ -40,9 +40,9 @@ def test_the_playing_item_is_cut_and_the_queued_one_at_nothing() -> None:
 def test_an_underrun_does_not_restart_the_count() -> None:
     playback = Playback()
     received(playback, "a", 500, complete=False)
-    playback.report("a", 500, final=True)
+    playback.report("a", 500, final=True, now=0)
     received(playback, "a", 1000, now=900, complete=False)
-    playback.report("a", 700, final=False)
+    playback.report("a", 700, final=False, now=0)
     [track] = playback.begin_cut(1100)
     assert playback.settle(track, 1100) == 700
 
@@ -50,10 +50,10 @@ def test_an_underrun_does_not_restart_the_count() -> None:
 def test_a_cut_waits_for_the_pages_last_report_but_not_for_ever() -> None:
     playback = Playback()
     received(playback, "a", 1000)
-    playback.report("a", 400, final=False)
+    playback.report("a", 400, final=False, now=0)
     [track] = playback.begin_cut(0)
     assert track.settle_at_ms == CUT_SETTLE_MS
-    playback.report("a", 440, final=True)
+    playback.report("a", 440, final=True, now=0)
     assert playback.settle(track, 100) == 440
     assert playback.settling == []
 
@@ -63,7 +63,7 @@ def test_what_was_heard_is_forgotten_but_not_the_numbers() -> None:
     for n in range(1000):
         track = received(playback, f"item_{n}", 100, now=n * 1000)
         assert track.index == n
-        playback.report(f"item_{n}", 100, final=True)
+        playback.report(f"item_{n}", 100, final=True, now=0)
         assert len(playback.tracks) <= 2
 
 
@@ -99,6 +99,6 @@ def test_a_cut_is_never_beyond_what_was_received(
     for ms in chunks:
         received(playback, "a", ms, complete=False)
     for played, final in reports:
-        playback.report("a", played, final=final)
+        playback.report("a", played, final=final, now=0)
     for track in playback.begin_cut(now):
         assert 0 <= playback.settle(track, now) <= sum(chunks)

@@ -25,13 +25,15 @@ def speaker() -> Speaker:
     return Speaker(items, OwnEvents(f"id_{number}" for number in count()))
 
 
-def play(loudspeaker: Speaker, ms: int, *, item: str = "i", response: str = "r") -> list[Action]:
+def play(
+    loudspeaker: Speaker, ms: int, *, item: str = "i", response: str = "r", part: int = 0
+) -> list[Action]:
     event = events.ResponseOutputAudioDelta(
         event_id="e",
         response_id=response,
         item_id=item,
         output_index=0,
-        content_index=0,
+        content_index=part,
         delta=bytes(ms * 48),
     )
     return loudspeaker.play(event, AudioFormat.PCM16, 0)
@@ -152,3 +154,17 @@ def test_what_the_page_has_whole_may_be_played_to_its_end() -> None:
     loudspeaker.complete("i")
     loudspeaker.let_play()
     assert loudspeaker.finish(10) == []
+
+
+def test_a_cut_names_the_part_that_is_heard() -> None:
+    """Two parts of sound in one item are one stretch for the listener, and two for the service."""
+    for played_ms, part in ((400, (0, 400)), (600, (1, 100)), (500, (1, 0))):
+        loudspeaker = speaker()
+        play(loudspeaker, 500)
+        play(loudspeaker, 500, part=1)
+        loudspeaker.report("i", played_ms, final=False, now=played_ms)
+        loudspeaker.interrupt("r", played_ms)
+        settled = loudspeaker.report("i", played_ms, final=True, now=played_ms)
+        [truncate] = upstream(list(settled))
+        assert (truncate["content_index"], truncate["audio_end_ms"]) == part
+        assert [record.cut_ms for record in saved(list(settled), ItemRecord)] == [played_ms]

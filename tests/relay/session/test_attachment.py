@@ -39,14 +39,14 @@ async def test_an_old_socket_that_goes_takes_nothing_along() -> None:
 async def test_a_page_stalls_where_it_reads_nothing_for_too_long() -> None:
     attachment = Attachment()
     attachment.attach(Socket())
-    assert not attachment.stalled(blocked=True)
+    assert not attachment.stalled(blocked=True, acknowledged_seq=0)
     await pass_time(STALL_S / 2)
-    assert not attachment.stalled(blocked=True)
+    assert not attachment.stalled(blocked=True, acknowledged_seq=0)
     await pass_time(STALL_S / 2 + 1)
-    assert attachment.stalled(blocked=True)
+    assert attachment.stalled(blocked=True, acknowledged_seq=0)
     # It has read again, and is given the whole time anew.
-    assert not attachment.stalled(blocked=False)
-    assert not attachment.stalled(blocked=True)
+    assert not attachment.stalled(blocked=False, acknowledged_seq=0)
+    assert not attachment.stalled(blocked=True, acknowledged_seq=0)
 
 
 async def test_a_new_socket_is_given_the_whole_time() -> None:
@@ -54,4 +54,14 @@ async def test_a_new_socket_is_given_the_whole_time() -> None:
     attachment.attach(Socket())
     await pass_time(STALL_S + 1)
     attachment.attach(Socket())
-    assert not attachment.stalled(blocked=True)
+    assert not attachment.stalled(blocked=True, acknowledged_seq=0)
+
+
+async def test_a_page_that_reads_what_is_long_does_not_stall() -> None:
+    attachment = Attachment()
+    attachment.attach(Socket())
+    for seq in range(10):
+        await pass_time(STALL_S - 1)
+        assert not attachment.stalled(blocked=True, acknowledged_seq=seq)
+    await pass_time(STALL_S + 1)
+    assert attachment.stalled(blocked=True, acknowledged_seq=9)

@@ -66,9 +66,13 @@ def test_a_turn_is_whole_at_its_end_and_the_next_begins_anew() -> None:
     transcoding.agree(PCM16, PCM16)
     for length in (1, 5, 50):
         sent = [transcoding.to_upstream(PCMU.silence * 160) for _ in range(length)]
-        sent.append(transcoding.rest_to_upstream())
+        sent.append(transcoding.rest_before({"type": "input_audio_buffer.commit"}))
         assert sum(map(len, sent)) == length * 20 * PCM16.bytes_per_ms
-    assert transcoding.rest_to_upstream() == b""
+    assert transcoding.rest_before({"type": "input_audio_buffer.commit"}) == b""
+    transcoding.to_upstream(PCMU.silence * 160)
+    assert transcoding.rest_before({"type": "response.create"}) == b""
+    assert transcoding.rest_before({"type": "input_audio_buffer.clear"}) == b"", "it was taken back"
+    assert transcoding.rest_before({"type": "input_audio_buffer.commit"}) == b""
 
 
 def test_nothing_of_an_item_that_was_cut_is_heard_in_another_one() -> None:

@@ -21,7 +21,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.utils import accept_key
 
 from tests.parts.scripted import service
-from tests.parts.waits import PATIENCE_S
+from tests.parts.waits import PATIENCE_S, wait_until
 from voiceapp.config import UpstreamKind, VoiceConfig
 from voiceapp.errors import ConfigurationError, UpstreamError, VoiceAppError
 from voiceapp.protocol.dialects import Dialect
@@ -288,3 +288,15 @@ async def test_the_first_frame_decides_the_dialect_not_the_address(dialect: Dial
         opened, _ = await open_upstream(Target(kind, upstream.url, "key"), 5)
         assert opened.dialect is dialect
         await opened.aclose()
+
+
+async def test_a_service_that_is_gone_before_anybody_listens_is_lost() -> None:
+    created = json.dumps({"type": "session.created", "event_id": "e", "session": {}})
+    async with says(created, then_close=1011) as url:
+        opened, first = await open_upstream(Target(UpstreamKind.AZURE_GA, url, "key"), 5)
+        await wait_until(lambda: opened.disconnected)
+        lost: list[UpstreamError] = []
+        received: list[str] = []
+        opened.start(first, lambda event, text: received.append(text), lost.append)
+        assert [error.code for error in lost] == ["upstream_closed"]
+        assert len(received) == 1

@@ -345,17 +345,6 @@ async def test_what_a_page_asks_for_again_does_not_go_to_its_old_socket(
         await other.hang_up()
 
 
-async def test_a_page_that_stops_reading_is_let_go_at_two_megabytes(talking: Talk) -> None:
-    async with talking() as (page, upstream):
-        await upstream.begin_answer()
-        for _ in range(60):
-            await upstream.say("la", b"\1\0" * 24_000)
-        async with asyncio.timeout(PATIENCE_S):
-            while page.closed is None:
-                await page.next()
-        assert page.closed == 4014
-
-
 async def test_a_session_that_the_service_let_expire_goes_on(talking: Talk) -> None:
     async with talking() as (page, upstream):
         await upstream.user_turn("remember me")

@@ -6,7 +6,11 @@ page reports what its speaker played; a page that never reports is taken to play
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+
+LISTENING_MS = 2_000.0
+"""A speaker whose reports do not move for so long has stopped."""
 
 CUT_SETTLE_MS = 250.0
 """How long a cut waits for the page's last report before the last known position is taken."""
@@ -31,6 +35,8 @@ class Track:
     announced: bool = False
     settle_at_ms: float | None = None
     cut_ms: int | None = None
+    parts: list[tuple[int, float]] = field(default_factory=list)
+    """Where each part of the item's content begins, by its index, in milliseconds of the whole."""
     half_sample: bytes = b""
     """The beginning of a sample whose end comes with the next delta."""
 
@@ -38,6 +44,11 @@ class Track:
     def cutting(self) -> bool:
         """Whether this track has been cut or is about to be: nothing more of it is played."""
         return self.cut_ms is not None or self.settle_at_ms is not None
+
+    def within_part(self, at_ms: int) -> tuple[int, int]:
+        """Return the part of the content that is heard at a moment, and how much of it is before that."""
+        index, start = next((part for part in reversed(self.parts) if part[1] <= at_ms), self.parts[0])
+        return index, int(at_ms - start)
 
 
 @dataclass(slots=True)
@@ -53,6 +64,7 @@ class Playback:
     _count: int = 0
     _reports: bool = False
     _free_at_ms: float = 0.0
+    _advanced_ms: float = -math.inf
 
     def receive(self, item_id: str, content_index: int, response_id: str, now: float) -> Track | None:
         """Return the track of an item of which audio came; ``None`` where it must not reach the speaker."""
@@ -67,6 +79,8 @@ class Playback:
             self.latest_response_id = response_id
         if track.cutting:
             return None
+        if not track.parts or track.parts[-1][0] != content_index:
+            track.parts.append((content_index, track.received_ms))
         # What was complete, and heard, goes on where the service has more of it.
         track.complete = track.drained = False
         return track
@@ -79,14 +93,17 @@ class Playback:
         track.complete = True
         return track
 
-    def report(self, item_id: str, played_ms: float, *, final: bool) -> Track | None:
+    def report(self, item_id: str, played_ms: float, *, final: bool, now: float) -> Track | None:
         """Take the page's word for what it played; return the track, if it is a live one."""
         track = self.tracks.get(item_id)
         if track is None or track.drained or track.cut_ms is not None:
             return None
         self._reports = True
         # A page cannot have played what it never received, and playing does not go backwards.
-        track.reported_ms = min(max(played_ms, track.reported_ms or 0.0, 0.0), track.received_ms)
+        before = track.reported_ms or 0.0
+        track.reported_ms = min(max(played_ms, before, 0.0), track.received_ms)
+        if track.reported_ms > before:
+            self._advanced_ms = now
         if final and not track.cutting and self._all_heard(track, track.reported_ms):
             track.drained = True
         return track
@@ -102,6 +119,10 @@ class Playback:
     def playing(self, now: float) -> bool:
         """Return whether anything is left to be heard."""
         return any(not self._over(track, now) for track in self.tracks.values())
+
+    def listened(self, now: float) -> bool:
+        """Return whether somebody listens: the speaker goes on, or would where the page reports nothing."""
+        return now - self._advanced_ms < LISTENING_MS if self._reports else self.playing(now)
 
     def begin_cut(self, now: float) -> list[Track]:
         """Stop everything unheard; return the tracks that stop, first the one that is playing."""

@@ -124,7 +124,7 @@ class Speaker:
         """Take the page's report of how much of an item its speaker has played."""
         before = self.playback.tracks.get(item_id)
         first = before is not None and before.reported_ms is None
-        track = self.playback.report(item_id, played_ms, final=final)
+        track = self.playback.report(item_id, played_ms, final=final, now=now)
         if track is None:
             return []
         actions: list[Action] = []
@@ -154,11 +154,12 @@ class Speaker:
 
     def _settle(self, track: Track, now: float) -> list[Action]:
         cut_ms = self.playback.settle(track, now)
+        content_index, end_ms = track.within_part(cut_ms)
         truncate = {
             "type": "conversation.item.truncate",
             "item_id": track.item_id,
-            "content_index": track.content_index,
-            "audio_end_ms": cut_ms,
+            "content_index": content_index,
+            "audio_end_ms": end_ms,
         }
         actions: list[Action] = [self.own.send(truncate, "truncate"), CutAudio(track.item_id, cut_ms)]
         item = self.items.get(track.item_id)

@@ -196,7 +196,7 @@ class VoiceConsumer(SocketConsumer):
                     session.end(EndReason.HUNG_UP)
                 case _:
                     session.client_event(message)
-        except DecodeError as error:
+        except (DecodeError, AudioFormatError) as error:
             session.tell(_error(error))
 
 

@@ -74,8 +74,14 @@ class LiveSessions:
         if len(self._sessions) + len(self._opening) >= config.max_sessions:
             sentence = "Too many people talk at the moment. Try again soon."
             raise Refusal("too_many_sessions", sentence, close_code=CloseCode.TOO_MANY)
-        users = [*self._opening, *(session.user_id for session in self._sessions.values())]
-        if users.count(user_id) >= config.max_sessions_per_user:
+        own = [session for session in self._sessions.values()
+               if session.user_id == user_id and session.ending is None]  # fmt: skip
+        held = self._opening.count(user_id) + len(own)
+        if held >= config.max_sessions_per_user and (away := [one for one in own if not one.attached]):
+            # A page that vanished may never come back, and its user is here now.
+            max(away, key=lambda session: session.browser.away_s).end(EndReason.PAGE_GONE)
+            held -= 1
+        if held >= config.max_sessions_per_user:
             sentence = "You have too many conversations open. Close another page first."
             raise Refusal("too_many_sessions", sentence, close_code=CloseCode.TOO_MANY)
         self._opening.append(user_id)

@@ -24,6 +24,7 @@ class Attachment:
         self.browser: Browser | None = None
         self.alone = asyncio.Event()
         self._detached_at = self._flowing_at = self._time()
+        self._acknowledged_seq = 0
 
     def attach(self, browser: Browser) -> None:
         """Take a socket."""
@@ -43,8 +44,9 @@ class Attachment:
         """How long no socket has been there; 0 while there is one."""
         return 0.0 if self.browser is not None else self._time() - self._detached_at
 
-    def stalled(self, *, blocked: bool) -> bool:
+    def stalled(self, *, blocked: bool, acknowledged_seq: int) -> bool:
         """Whether the page has read nothing for too long; ``blocked``: a full window waits at the moment."""
-        if not blocked:
+        if not blocked or acknowledged_seq != self._acknowledged_seq:
             self._flowing_at = self._time()
+        self._acknowledged_seq = acknowledged_seq
         return self._time() - self._flowing_at > STALL_S

@@ -44,7 +44,6 @@ from voiceapp.relay.session.tools import ToolRuns
 from voiceapp.relay.session.transcoding import Transcoding
 from voiceapp.relay.upstream.link import UpstreamLink
 from voiceapp.tools.registry import registry
-from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +62,8 @@ class LiveSession:
         self.clock = SessionClock(plan.begins_ms)
         self.life = Life()
         self.browser = Attachment()
-        self.outbox = Outbox()
+        self.link = UpstreamLink(self.id, target, config, self)
+        self.outbox = Outbox(self.link.hold)
         self.transcoding = Transcoding(
             plan.input_format or assistant.input_format, plan.output_format or assistant.output_format
         )
@@ -92,7 +92,6 @@ class LiveSession:
             (self.transcoding.input, self.transcoding.output),
         )
         self.recorder = Recorder(folder, self.id, *formats, plan.begins_ms) if config.record_audio else None
-        self.link = UpstreamLink(self.id, target, config, self)
 
     @property
     def id(self) -> UUID:
@@ -174,20 +173,31 @@ class LiveSession:
             await asyncio.sleep(TICK_S)
             self.perform(self.conversation.tick(clock.now()))
             self.capabilities.tick()
+            if self._alive():
+                clock.touch()
             attached = self.browser.browser
             if attached is not None and self.stalled:
                 attached.release(*SLOW)
             if self.browser.away_s > config.grace_s:
                 self.end(EndReason.PAGE_GONE)
-            elif clock.idle_s > config.idle_s and not self.capabilities.waiting:
+            elif clock.idle_s > config.idle_s:
                 self.end(EndReason.IDLE)
             elif clock.now() > config.max_session_s * 1000:
                 self.end(EndReason.CAP)
 
+    def _alive(self) -> bool:
+        """Whether somebody speaks, listens, is asked or is waited for: such a session is not idle."""
+        conversation = self.conversation
+        # Where the user says when a turn is over, the microphone is open only while they speak.
+        spoken = self.microphone.heard_since() and conversation.turn_detection is None
+        return spoken or conversation.alive(self.clock.now()) or self.capabilities.waiting
+
     @property
     def stalled(self) -> bool:
         """Whether the attached page has not acknowledged a full window for too long, or lags too far."""
-        return self.browser.stalled(blocked=self.outbox.blocked) or self.outbox.overfull
+        outbox = self.outbox
+        unread = self.browser.stalled(blocked=outbox.blocked, acknowledged_seq=outbox.acknowledged_seq)
+        return unread or outbox.overfull
 
     # -- the service --------------------------------------------------------------------------------
 
@@ -271,7 +281,7 @@ class LiveSession:
 
     def take_over(self, seq: int, frames: int, *, lost: bool) -> SessionResumed:
         """Go on for a page that another process served; return what it is answered."""
-        self.outbox = Outbox(after=seq)
+        self.outbox = Outbox(self.link.hold, after=seq)
         self.microphone.frames = frames
         return SessionResumed(seq=seq, session_id=self.id, lost=lost, frames=frames, moved=True)
 
@@ -328,7 +338,9 @@ class LiveSession:
                 case actions.SendBrowser():
                     self.outbox.put_text(action.text)
                 case actions.SendUpstream():
-                    self._send_upstream(action.fields)
+                    if rest := self.transcoding.rest_before(action.fields):
+                        self.link.send_audio(rest)
+                    self.link.send(action.fields)
                 case actions.SendSpeech():
                     self.link.send_audio(self.transcoding.to_upstream(action.frame))
                 case actions.Save():
@@ -349,16 +361,6 @@ class LiveSession:
                     self.life.host(self.tools.host(self.conversation, self.perform))
         if self.browser.browser is None and self.outbox.overfull:
             self.outbox.drop_oldest()
-
-    def _send_upstream(self, fields: JsonObject) -> None:
-        kind = fields["type"]
-        if kind == "input_audio_buffer.commit":
-            # What a resampler still holds is of the turn that is over.
-            if rest := self.transcoding.rest_to_upstream():
-                self.link.send_audio(rest)
-        elif kind == "input_audio_buffer.clear":
-            self.transcoding.rest_to_upstream()
-        self.link.send(fields)
 
     def _play(self, index: int, item_id: str, samples: bytes) -> None:
         clock = self.clock

@@ -16,7 +16,13 @@ class Microphone:
 
     def __init__(self, audio_format: AudioFormat) -> None:
         self.frames = 0
+        self._looked_at = 0
         self._format = audio_format
+
+    def heard_since(self) -> bool:
+        """Whether a frame has come since this was asked the last time."""
+        before, self._looked_at = self._looked_at, self.frames
+        return self.frames > before
 
     def count(self, frame: bytes) -> None:
         """Take note of a frame; raise ``AudioFormatError`` where it cannot be heard."""

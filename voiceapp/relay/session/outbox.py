@@ -2,21 +2,32 @@
 
 Each message down, text or binary, takes the next sequence number. What was sent stays here until it is
 acknowledged (``seq`` in ``ping`` and ``playback.report``), so that a page whose socket died resumes without
-loss or repeat. Both what waits and what is kept are bounded: a page that does not read is let go.
+loss or repeat. Services speak faster than anybody listens: what the page does not need yet waits here, and of
+more than ``FULL_BYTES`` the service is not read. A page that does not read is let go.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 import msgspec
 
 WINDOW_BYTES = 1024 * 1024
 """Bytes on their way to a page that has not acknowledged them: 20 s of PCM16."""
 
-MAX_KEPT_BYTES = 2 * 1024 * 1024
-"""Bytes kept for a page: beyond, an attached page is too slow, and a detached one loses the oldest."""
+MAX_AUDIO_BYTES = 96_000
+"""Longest message of sound: two seconds of PCM16."""
+
+FULL_BYTES = 32 * 1024 * 1024
+"""Bytes kept for a page while the service is read: eleven minutes of PCM16."""
+
+ROOM_BYTES = 1024 * 1024
+"""So much has to be free before the service is read again."""
+
+MAX_KEPT_BYTES = 2 * FULL_BYTES
+"""Bytes kept for a page whatever comes: beyond, it is let go, and loses the oldest while it is away."""
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -32,9 +43,12 @@ class Outbox:
     """The messages of one session to its page, whichever socket the page has at the moment.
 
     They are numbered from ``after`` on: a page that was served by another process goes on counting.
+    ``hold_service`` is called with whether the service is to wait, as often as that may be new.
     """
 
-    def __init__(self, after: int = 0) -> None:
+    def __init__(self, hold_service: Callable[[bool], None] = lambda full: None, *, after: int = 0) -> None:
+        self._hold_service = hold_service
+        self._full = False
         self._messages: deque[Message] = deque()
         self._kept_bytes = 0
         self._flight_bytes = 0
@@ -51,15 +65,25 @@ class Outbox:
         self._put(Message(self._next_seq, numbered, None, size))
 
     def put_audio(self, index: int, samples: bytes) -> None:
-        """Queue samples of the track ``index``."""
-        data = index.to_bytes(4, "big") + samples
-        self._put(Message(self._next_seq, None, data, len(data)))
+        """Queue samples of the track ``index``; a service may send minutes of them at once."""
+        head = index.to_bytes(4, "big")
+        for at in range(0, len(samples), MAX_AUDIO_BYTES):
+            data = head + samples[at : at + MAX_AUDIO_BYTES]
+            self._put(Message(self._next_seq, None, data, len(data)))
 
     def _put(self, message: Message) -> None:
         self._next_seq += 1
         self._messages.append(message)
         self._kept_bytes += message.size
+        if self._kept_bytes > FULL_BYTES:
+            self._full = True
+            self._hold_service(True)
         self._wake()
+
+    def _made_room(self) -> None:
+        if self._full and self._kept_bytes <= FULL_BYTES - ROOM_BYTES:
+            self._full = False
+            self._hold_service(False)
 
     def _wake(self) -> None:
         if self._sender is not None and not self._sender.done():
@@ -69,6 +93,11 @@ class Outbox:
     def last_seq(self) -> int:
         """The number of the last message."""
         return self._next_seq - 1
+
+    @property
+    def acknowledged_seq(self) -> int:
+        """The number of the last message that the page has said it has."""
+        return self._messages[0].seq - 1 if self._messages else self._next_seq - 1
 
     @property
     def overfull(self) -> bool:
@@ -81,6 +110,7 @@ class Outbox:
             message = self._messages.popleft()
             self._kept_bytes -= message.size
             self._next_to_send = max(self._next_to_send, message.seq + 1)
+        self._made_room()
 
     def acknowledge(self, seq: int) -> None:
         """The page has everything up to ``seq``; a number that was never sent says nothing."""
@@ -90,6 +120,7 @@ class Outbox:
             message = self._messages.popleft()
             self._kept_bytes -= message.size
             self._flight_bytes -= message.size
+        self._made_room()
         self._wake()
 
     def rewind(self, seq: int) -> tuple[int, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.resample import Transcoder
+from voiceapp.types import JsonObject
 
 
 class Transcoding:
@@ -36,10 +37,13 @@ class Transcoding:
             self._up = Transcoder(self.input, self._upstream_input)
         return self._up.feed(data)
 
-    def rest_to_upstream(self) -> bytes:
-        """Return what the filter still holds of a turn that is over; the next one starts anew."""
+    def rest_before(self, event: JsonObject) -> bytes:
+        """Return what the filter holds of a turn that this client event ends; the next one starts anew."""
+        kind = event["type"]
+        if self._up is None or kind not in ("input_audio_buffer.commit", "input_audio_buffer.clear"):
+            return b""
         up, self._up = self._up, None
-        return up.feed(b"", last=True) if up else b""
+        return up.feed(b"", last=True) if kind == "input_audio_buffer.commit" else b""
 
     def to_browser(self, samples: bytes, item_id: str) -> bytes:
         """Return audio of an item in the page's format; it may lag, and be nothing yet."""

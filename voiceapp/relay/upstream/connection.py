@@ -61,6 +61,7 @@ class _Socket(WSListener):
         self.transport: WSTransport | None = None
         self.on_message: Callable[[bytes], None] | None = None
         self.on_end: Callable[[UpstreamError], None] | None = None
+        self.ended: UpstreamError | None = None
         self.early: list[bytes] = []
         self.parts: list[bytes] = []
         self.parts_bytes = 0
@@ -119,6 +120,7 @@ class _Socket(WSListener):
         else:
             code = getattr(received.code, "value", received.code)
             error = UpstreamClosed(f"The service closed the connection ({code}).", code="upstream_closed")
+        self.ended = error
         if not self.first.done():
             self.first.set_exception(error)
         if self.on_end is not None:
@@ -128,30 +130,45 @@ class _Socket(WSListener):
 class Upstream:
     """An established session with a service. ``open_upstream`` makes one; ``aclose`` ends it."""
 
-    def __init__(self, target: Target, line: _Socket, transport: WSTransport, dialect: Dialect) -> None:
+    def __init__(self, target: Target, listener: _Socket, transport: WSTransport, dialect: Dialect) -> None:
         self.target = target
         self.dialect = dialect
-        self._line = line
+        self._socket = listener
         self._transport = transport
         self._receive: Receive | None = None
-        self._closing = False
+        self._lost: Lost | None = None
+        self._closing = self._holds = False
         self._logged_at: dict[str, float] = {}
 
     def start(self, first: bytes, receive: Receive, lost: Lost) -> None:
         """Deliver the first frame, what came with it, and everything from now on."""
         self._receive = receive
         self._lost = lost
-        self._line.on_end = self._ended
+        self._socket.on_end = self._ended
         self._message(first)
-        for data in self._line.early:
+        for data in self._socket.early:
             self._message(data)
-        self._line.early.clear()
-        self._line.on_message = self._message
+        self._socket.early.clear()
+        self._socket.on_message = self._message
+        if self._socket.ended is not None:
+            # It was there, and gone, before anybody listened.
+            self._ended(self._socket.ended)
 
     @property
-    def open(self) -> bool:
-        """Whether events can be sent."""
-        return not self._closing and not self._transport.is_disconnected
+    def disconnected(self) -> bool:
+        """Whether the connection has ended."""
+        return self._transport.is_disconnected
+
+    def hold(self, waits: bool) -> None:
+        """Read nothing while the service ``waits``: it is slowed down by its own network buffers."""
+        transport = self._transport.underlying_transport
+        if waits == self._holds or self._closing or self._transport.is_disconnected:
+            return
+        self._holds = waits
+        if waits:
+            transport.pause_reading()
+        else:
+            transport.resume_reading()
 
     def send(self, fields: JsonObject) -> None:
         """Send a client event (GA shape) in the service's dialect."""
@@ -167,7 +184,7 @@ class Upstream:
             return
         self._transport.send(WSMsgType.TEXT, data)
         if (
-            self._line.congested
+            self._socket.congested
             and self._transport.underlying_transport.get_write_buffer_size() > MAX_UNSENT_BYTES
         ):
             logger.warning("upstream does not read; connection dropped")
@@ -200,7 +217,7 @@ class Upstream:
             logger.warning("upstream sent %s", sent)
 
     def _ended(self, error: UpstreamError) -> None:
-        if not self._closing:
+        if not self._closing and self._lost is not None:
             self._closing = True
             self._lost(error)
 

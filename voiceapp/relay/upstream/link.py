@@ -100,6 +100,11 @@ class UpstreamLink:
         if not self._lost.done():
             self._lost.set_result(None)
 
+    def hold(self, waits: bool) -> None:
+        """Read nothing from the service while it ``waits``, or go on."""
+        if self._upstream is not None:
+            self._upstream.hold(waits)
+
     async def aclose(self) -> None:
         """Close the connection, if there is one."""
         await self._close()
@@ -225,9 +230,10 @@ class UpstreamLink:
             if self._lost.done():
                 return self._lost.result()
             await asyncio.wait({self._lost}, timeout=RENEW_CHECK_S)
-            if self._owner.conversation.ready:
+            refused = bool(self._owner.conversation.refusal)
+            if self._owner.conversation.ready and not refused:
                 ready_by = math.inf
-            elif not self._lost.done() and (loop.time() > ready_by or self._owner.conversation.refusal):
+            elif not self._lost.done() and (refused or loop.time() > ready_by):
                 return self._not_ready()
             if not self._lost.done() and self._renewal_due():
                 try:
