@@ -253,6 +253,11 @@ class Conversation:
         typed = parts.items.unechoed(parts.unconfirmed.typed(), now)
         return [*parts.speaker.finish(now), *typed, *parts.items.finish(now), *parts.calls.finish(now)]
 
+    def forget(self) -> None:
+        """Give back the memory of what was said, once all of it is kept."""
+        self._parts.items.by_id.clear()
+        self._parts.unconfirmed.take()
+
     def disconnected(self, now: float) -> list[Action]:
         """The service's connection is gone; a new one starts from ``session.created`` with the history.
 

@@ -54,6 +54,10 @@ class LiveSessions:
         """Return the lock that is held while the page of a session, and of a user, comes back to it."""
         return self._coming_back.setdefault((session_id, user_id), asyncio.Lock())
 
+    def live(self) -> list[LiveSession]:
+        """Return all that live."""
+        return list(self._sessions.values())
+
     def __len__(self) -> int:
         """Return how many live."""
         return len(self._sessions)
@@ -148,7 +152,7 @@ class LiveSessions:
         self.draining = True
         if self._watch is not None:
             self._watch.cancel()
-        ending = list(self._sessions.values())
+        ending = self.live()
         for session in ending:
             session.end(EndReason.DRAIN)
         if self._tasks:

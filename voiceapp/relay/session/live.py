@@ -158,6 +158,17 @@ class LiveSession:
             self.finished.set()
             if self.browser.browser is not None:
                 self.browser.browser.release(reason.close_code, reason.reason)
+            else:
+                self._forget()
+
+    def _forget(self) -> None:
+        """Give back what takes memory, once the page has read it.
+
+        What is left are small objects that hold each other until a full collection, which is rare.
+        """
+        self.outbox.clear()
+        self.conversation.forget()
+        self.plan = self.plan.without_past()
 
     def _farewell(self, reason: EndReason) -> SessionEnded:
         cause = self.life.cause
@@ -288,6 +299,8 @@ class LiveSession:
     def detach(self, browser: Browser) -> None:
         """A page's socket is gone; the session waits for the next one."""
         self.browser.detach(browser)
+        if self.finished.is_set():
+            self._forget()
 
     @property
     def attached(self) -> bool:

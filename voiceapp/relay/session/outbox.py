@@ -112,6 +112,12 @@ class Outbox:
             self._next_to_send = max(self._next_to_send, message.seq + 1)
         self._made_room()
 
+    def clear(self) -> None:
+        """Forget everything: nobody will read it."""
+        self._messages.clear()
+        self._kept_bytes = self._flight_bytes = 0
+        self._next_to_send = self._next_seq
+
     def acknowledge(self, seq: int) -> None:
         """The page has everything up to ``seq``; a number that was never sent says nothing."""
         if seq >= self._next_to_send:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -28,6 +28,10 @@ class SessionPlan:
     target_of: Callable[[AssistantConfig], Target]
     input_format: AudioFormat | None = None
     output_format: AudioFormat | None = None
+
+    def without_past(self) -> SessionPlan:
+        """Return the plan without what was said before the session."""
+        return replace(self, opened=msgspec.structs.replace(self.opened, earlier=()))
 
     @property
     def moved(self) -> bool:
