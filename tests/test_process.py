@@ -78,6 +78,20 @@ async def test_a_server_that_stops_drains_once(own: Process, monkeypatch: pytest
     assert drained == [None]
 
 
+@pytest.mark.parametrize("part", ["nnrp", "sessions", "providers", "models"])
+async def test_a_part_that_fails_to_end_keeps_nobody_else_from_ending(
+    own: Process, part: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fails() -> None:
+        raise OSError("no")
+
+    verb = "drain" if part in ("nnrp", "sessions") else "aclose"
+    monkeypatch.setattr(getattr(own, part), verb, fails)
+    await own.aclose()
+    assert own.writer.closed
+    assert "did not end in order" in caplog.text
+
+
 async def test_a_session_that_ended_gets_its_summary_if_the_settings_say_so(
     own: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:

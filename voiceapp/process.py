@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
+from collections.abc import Awaitable
 from contextlib import ExitStack
 from typing import Any, Final
 from uuid import UUID
@@ -37,6 +39,8 @@ from voiceapp.text.model_host.provider import ModelHosts, model_hosts
 from voiceapp.text.providers import TextEngines, text_engines
 from voiceapp.tools.threads import ToolThreads, tool_threads
 from voiceapp.types import Part
+
+logger = logging.getLogger(__name__)
 
 
 class Process:
@@ -95,7 +99,7 @@ class Process:
     async def _drain(self) -> None:
         self.exchanges.stop_soon()
         # At once: each may take many seconds, and process managers give 30.
-        await asyncio.gather(
+        await _ended(
             self.events.drain(),
             self.nnrp.drain(),
             self.summaries.aclose(),
@@ -106,9 +110,9 @@ class Process:
     async def aclose(self) -> None:
         """Drain, then close in the reverse order of making; the writer comes last and keeps the rest."""
         await self.drain()
-        await self.providers.aclose()
-        await self.models.aclose()
-        await self.writer.aclose()
+        await _ended(self.providers.aclose())
+        await _ended(self.models.aclose())
+        await _ended(self.writer.aclose())
         self.close()
 
     def close(self) -> None:
@@ -138,6 +142,13 @@ class Process:
             (events, self.events),
             (exchanges, self.exchanges),
         ]
+
+
+async def _ended(*endings: Awaitable[None]) -> None:
+    """Wait for all; one that fails is logged, and keeps nobody else from ending."""
+    for outcome in await asyncio.gather(*endings, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            logger.error("a part of the process did not end in order", exc_info=outcome)
 
 
 running: Final = Part[Process]("process")

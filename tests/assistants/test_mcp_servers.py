@@ -13,9 +13,11 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from voiceapp.assistants.mcp_servers import HIDDEN, McpServer, read_servers, scrub
+from voiceapp.conversation.records import ItemRecord
 from voiceapp.records.models import Assistant, Session
 from voiceapp.records.reading.transcript import lines
 from voiceapp.records.store import store
+from voiceapp.records.store.writer import writer
 
 SHOP: dict[str, Any] = {"server_label": "shop", "server_url": "https://shop.example/mcp"}
 TOKEN = "tok-9f8e7d"
@@ -132,8 +134,8 @@ async def test_a_question_and_its_answer_can_be_read_and_the_lists_are_the_opera
     ]
     for n, raw in enumerate(raws):
         previous = f"i{n - 1}" if n else None
-        record = store.ItemRecord(item_id=f"i{n}", previous_item_id=previous, type=raw["type"], raw=raw)
-        store.writer().save_item(opened.session_id, record)
+        record = ItemRecord(item_id=f"i{n}", previous_item_id=previous, type=raw["type"], raw=raw)
+        writer().save_item(opened.session_id, record)
     await store.close_session(opened.session_id, reason="test", expected=True, duration_ms=0)
     session = await Session.objects.aget(id=opened.session_id)
     texts = [line.text for line in await sync_to_async(lines)(session)]

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 
 from voiceapp.conversation.records import ItemRecord
 from voiceapp.records.store import store
+from voiceapp.records.store.writer import writer
 
 
 def kept(user: User, *items: ItemRecord, ended: bool = True, recording: Path | None = None) -> UUID:
@@ -18,8 +19,8 @@ def kept(user: User, *items: ItemRecord, ended: bool = True, recording: Path | N
     async def keep() -> UUID:
         opened = await store.open_session(user_id=user.pk, assistant_slug=None, upstream="embedded")
         for item in items:
-            store.writer().save_item(opened.session_id, item)
-        await store.writer().flush(opened.session_id)
+            writer().save_item(opened.session_id, item)
+        await writer().flush()
         if ended:
             await store.close_session(
                 opened.session_id, reason="hung_up", expected=True, duration_ms=65_000, recording=recording

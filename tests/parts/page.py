@@ -20,7 +20,8 @@ from tests.parts.scripted import Service, service
 from tests.parts.waits import PATIENCE_S
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import ToolCall
-from voiceapp.records.store import history, store
+from voiceapp.records.store import history
+from voiceapp.records.store.writer import writer
 from voiceapp.records.threads import with_database
 from voiceapp.relay.browser.consumer import VoiceConsumer
 from voiceapp.relay.browser.login import login_stack
@@ -140,7 +141,7 @@ async def rows(page: Page) -> list[dict[str, Any]]:
     """Return what was kept of the page's session, in the conversation's order."""
     ready = next(event for event in page.seen if event["type"] == "session.ready")
     session_id = UUID(ready["session_id"])
-    await store.writer().flush(session_id)
+    await writer().flush()
     items = await with_database(history.items, session_id)
     return [{name: getattr(item, name) for name in item.__struct_fields__} for item in items]
 
@@ -166,7 +167,7 @@ async def call(upstream: Service, number: int, arguments: str, name: str = "wait
 
 
 async def calls_made(session: dict[str, Any]) -> list[tuple[str, str]]:
-    await store.writer().flush(UUID(session["session_id"]))
+    await writer().flush()
     kept = ToolCall.objects.filter(session_id=session["session_id"]).order_by("call_id")
     return [(row.call_id, row.status) async for row in kept]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any
 
 import msgspec
 import pytest
@@ -28,6 +27,7 @@ from voiceapp.protocol.page import (
 )
 from voiceapp.relay.session.ending import REPLACED, SLOW, EndReason
 from voiceapp.relay.session.outbox import Outbox
+from voiceapp.types import JsonObject
 
 FOLDER = ROOT / "tests" / "fixtures" / "page"
 FIXTURES = {path.name.removesuffix(".json"): path.read_bytes().rstrip(b"\n") for path in FOLDER.iterdir()}
@@ -175,22 +175,19 @@ def test_realtime_events_are_read_as_such() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "message", "param"),
+    ("fields", "code", "param"),
     [
-        ({"type": "ping", "seq": "4"}, "Invalid type for 'seq': expected an integer.", "seq"),
-        ({"type": "playback.report"}, "Object missing required field `item_id`", None),
-        (
-            {"type": "playback.report", "item_id": "a", "played_ms": "4"},
-            "Expected `float`, got `str` - at `$.played_ms`",
-            None,
-        ),
+        ({"type": "ping", "seq": "4"}, "invalid_type", "seq"),
+        ({"type": "playback.report"}, "missing_required_parameter", "item_id"),
+        ({"type": "playback.report", "item_id": "a", "played_ms": "4"}, "invalid_type", "played_ms"),
+        ({"type": "response.cancel", "response_id": 4}, "invalid_type", "response_id"),
     ],
 )
-def test_a_malformed_message_is_refused(fields: dict[str, Any], message: str, param: str | None) -> None:
+def test_a_malformed_message_is_refused_as_an_event_is(fields: JsonObject, code: str, param: str) -> None:
     with pytest.raises(DecodeError) as refused:
         page.read(fields)
-    assert (refused.value.code, refused.value.message) == ("invalid_type", message)
-    assert refused.value.param == param
+    assert (refused.value.code, refused.value.param) == (code, param)
+    assert f"'{param}'" in refused.value.message
 
 
 # -- close codes ----------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ def _event(fields: JsonObject, types: Mapping[str, type[Event]]) -> Event | Unkn
     try:
         return msgspec.convert(fields, cls)
     except msgspec.ValidationError as error:
-        raise _explain(str(error)) from None
+        raise explain(str(error)) from None
 
 
 _MISSING = re.compile(r"missing required field `(?P<name>[^`]+)`(?: - at `\$\.?(?P<path>[^`]*)`)?")
@@ -181,7 +181,7 @@ _JSON_NAMES = {
 }
 
 
-def _explain(reason: str) -> DecodeError:
+def explain(reason: str) -> DecodeError:
     """Turn msgspec's sentence into the service's code, message and param."""
     if found := _MISSING.search(reason):
         name = ".".join(part for part in (found["path"], found["name"]) if part)
@@ -225,16 +225,17 @@ def to_fields(event: Event | UnknownEvent) -> JsonObject:
 def encode(event: Event | UnknownEvent) -> bytes:
     """Return an event as JSON (GA names and shapes)."""
     if isinstance(event, Event) and not event.extra:
-        return _json(event)
-    return _json(to_fields(event))
+        return as_json(event)
+    return as_json(to_fields(event))
 
 
 def encode_fields(fields: Mapping[str, Any]) -> bytes:
     """Return a JSON object as bytes."""
-    return _json(fields)
+    return as_json(fields)
 
 
-def _json(value: Any) -> bytes:
+def as_json(value: Any) -> bytes:
+    """Return a value as JSON, whatever halves of characters are in it."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:

@@ -16,7 +16,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.errors import DecodeError
 from voiceapp.protocol import codec, events
 from voiceapp.protocol.events import CLIENT_EVENTS, SERVER_EVENTS, Event, UnknownEvent
 from voiceapp.protocol.tool_calls import ToolCallEvent
@@ -374,11 +373,7 @@ def read(fields: JsonObject) -> AfterStart | Event | UnknownEvent:
     try:
         message: AfterStart = msgspec.convert(fields, AfterStart)
     except msgspec.ValidationError as error:
-        if fields["type"] == Ping.type_name():
-            raise DecodeError(
-                "Invalid type for 'seq': expected an integer.", code="invalid_type", param="seq"
-            ) from None
-        raise DecodeError(str(error), code="invalid_type") from None
+        raise codec.explain(str(error)) from None
     return message
 
 
@@ -395,4 +390,4 @@ def write(message: AnyServerMessage) -> str:
     """Return a message for the page as JSON, ``type`` first and without a number."""
     if isinstance(message, Event):
         return codec.encode(message).decode()
-    return codec.encode_fields(msgspec.to_builtins(message)).decode()
+    return codec.as_json(message).decode()

@@ -7,6 +7,7 @@ import datetime as dt
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from voiceapp.assistants.assistant import Thinking
@@ -46,7 +47,7 @@ class TextEngines:
         remote = config.has_chat and not embedded
         if remote not in self._made:
             # Made in a thread: it reads a file, and a client of a chat endpoint loads certificates.
-            made = await asyncio.to_thread(_remote if remote else _embedded, config)
+            made = await asyncio.to_thread(partial(_remote, config) if remote else _embedded)
             self._made.setdefault(remote, made)
         return self._made[remote]
 
@@ -80,7 +81,7 @@ def host_provider(config: VoiceConfig, user_id: int, thread_id: str) -> ModelHos
     return ModelHostProvider(user_id, thread_id, config.model_host_idle_s)
 
 
-def _embedded(config: VoiceConfig) -> TextEngine:
+def _embedded() -> TextEngine:
     brain = Brain(ProductGuide.load(), lambda: dt.datetime.now().astimezone())
     return TextEngine(brain, LocalCompletions(brain, EMBEDDED_MODEL, "embedded"))
 

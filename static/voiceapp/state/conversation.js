@@ -3,7 +3,7 @@
  * All that the page shows, as one value: `reduce(state, event)` takes a server event, or one of the page's own
  * (`local.*`), and returns the next. Pure; the same events give the same page.
  */
-import { append, captionsOf, heard, itemSeen, linked, pastSeen, removed, upsert } from './items.js';
+import { append, captionsOf, heard, itemSeen, linked, historySeen, removed, upsert } from './items.js';
 import { dismissed, failed, noticed, withNotice } from './notices.js';
 import { serverUnavailable, toolHandlers } from './tools.js';
 
@@ -182,7 +182,7 @@ function resumed(state, event) {
 /** @type {import('./page_events.js').Handlers} */
 const HANDLERS = {
   'session.ready': ready,
-  'session.history': pastSeen,
+  'session.history': historySeen,
   'rate_limits.updated': limited,
   'session.assistant': (state, event) => ({
     ...state, assistant: String(event.assistant.name ?? ''), slug: String(event.assistant.slug ?? ''),

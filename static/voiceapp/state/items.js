@@ -107,7 +107,7 @@ export function itemSeen(state, event) {
  * @param {SessionHistory} event
  * @returns {State}
  */
-export function pastSeen(state, event) {
+export function historySeen(state, event) {
   let next = state;
   for (const item of event.items) {
     if (typeof item?.item_id !== 'string' || (item.role !== 'user' && item.role !== 'assistant')) continue;

@@ -22,10 +22,13 @@ from django.utils import timezone
 from tests.parts.places import ROOT
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import SETTINGS
+from voiceapp.conversation.records import ItemRecord
 from voiceapp.records.models import Session
 from voiceapp.records.recording.archive import archiver, journal_path, journals_ms, recordings_folder
 from voiceapp.records.recording.journal import Journal
-from voiceapp.records.store import store, takeover, writer
+from voiceapp.records.store import store, takeover
+from voiceapp.records.store import writer as writing
+from voiceapp.records.store.writer import writer
 
 _START = """
 import asyncio, json, os, sys, threading
@@ -44,8 +47,10 @@ _TALKS = (
     _START
     + """
 from voiceapp.records.recording import recorder
-from voiceapp.records.store import writer
-write_rows = writer.write_rows
+from voiceapp.records.store import writer as writing
+from voiceapp.records.store.writer import writer
+from voiceapp.conversation.records import ItemRecord
+write_rows = writing.write_rows
 
 def tell(what, at_ms):
     # In one piece: two threads tell.
@@ -55,7 +60,7 @@ def write(batch):
     write_rows(batch)
     tell("committed", max(record.ended_ms for record in batch.values()))
 
-writer.write_rows = write
+writing.write_rows = write
 
 async def main(user_id):
     opened = await store.open_session(user_id=user_id, assistant_slug=None, upstream="embedded")
@@ -67,7 +72,7 @@ async def main(user_id):
         live.microphone(bytes([1, 2]) * 480, at)
         if at % 100 == 0:
             name = f"item_{at}"
-            store.writer().save_item(opened.session_id, store.ItemRecord(
+            writer().save_item(opened.session_id, ItemRecord(
                 item_id=name, previous_item_id=previous, type="message", role="user", raw={},
                 started_ms=at - 100, ended_ms=at))
             previous = name
@@ -128,7 +133,7 @@ def test_kill_9_loses_a_second_of_text_and_two_of_audio_at_most(tmp_path: Path) 
     assert (found["closed"], found["again"]) == (1, 0)
     assert (found["reason"], found["expected"]) == ("server_stopped", False)
     # What was said is committed every quarter of a second, and what was committed is there.
-    assert writer.BATCH_S < 1
+    assert writing.BATCH_S < 1
     due = list(range(100, last["committed"] + 1, 100))
     assert found["in_order"][: len(due)] == due
     assert found["items"] == len(found["in_order"])
@@ -150,7 +155,7 @@ async def test_own_live_sessions_are_left_alone_and_forgotten_ones_are_closed(us
     recent = await Session.objects.acreate(started_at=timezone.now(), **values)
     longest = timedelta(seconds=settings.VOICE.max_session_s + settings.VOICE.grace_s + 61)
     forgotten = await Session.objects.acreate(started_at=timezone.now() - longest, **values)
-    assert await store.writer().call(store.repair_unfinished) == 1
+    assert await writer().call(store.repair_unfinished) == 1
     live = {session.id async for session in Session.objects.filter(ended_at=None)}
     assert live == {opened.session_id, recent.id}
     await forgotten.arefresh_from_db()
@@ -162,12 +167,12 @@ async def test_300_sessions_leave_no_connection_behind(user: User) -> None:
     from django.db import connection
 
     async def count() -> int:
-        return await store.writer().call(lambda: _connections(connection))
+        return await writer().call(lambda: _connections(connection))
 
     async def session() -> None:
         opened = await store.open_session(user_id=user.pk, assistant_slug=None, upstream="embedded")
-        store.writer().save_item(
-            opened.session_id, store.ItemRecord(item_id="a", previous_item_id=None, type="message", raw={})
+        writer().save_item(
+            opened.session_id, ItemRecord(item_id="a", previous_item_id=None, type="message", raw={})
         )
         await store.close_session(opened.session_id, reason="hung_up", expected=True, duration_ms=1)
 
@@ -176,7 +181,7 @@ async def test_300_sessions_leave_no_connection_behind(user: User) -> None:
     for _ in range(30):
         await asyncio.gather(*(session() for _ in range(10)))
     assert await count() == before
-    await store.writer().aclose()
+    await writer().aclose()
     assert await Session.objects.filter(ended_at__isnull=False, item_count=1).acount() == 301
 
 
@@ -208,7 +213,7 @@ async def test_a_session_that_is_taken_over_while_another_process_starts_goes_on
         return journals_ms(folder, session_id)
 
     monkeypatch.setattr(store, "journals_ms", taken_meanwhile)
-    assert await store.writer().call(store.repair_unfinished) == 0
+    assert await writer().call(store.repair_unfinished) == 0
     archiver().wait()
     assert (await sessions.aget()).ended_at is None
     assert journal.exists(), "it is being written"

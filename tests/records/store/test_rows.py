@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from tests.parts.kept_records import item, opened
 from voiceapp.conversation.records import ToolCallRecord
 from voiceapp.records.models import Item, ToolCall
-from voiceapp.records.store import rows, store
+from voiceapp.records.store import rows
+from voiceapp.records.store.writer import writer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 async def test_one_bad_record_takes_no_other_with_it(user: User, caplog: pytest.LogCaptureFixture) -> None:
     session_id = await opened(user)
-    keep = store.writer()
+    keep = writer()
     keep.save_item(session_id, item("a", generated_text="secret words"))
     keep.save_item(uuid4(), item("b", generated_text="secret words"))
     keep.save_item(session_id, item("c", cut_ms=2**80, generated_text="secret words"))
@@ -29,7 +30,7 @@ async def test_one_bad_record_takes_no_other_with_it(user: User, caplog: pytest.
     endless.append(endless)
     keep.save_item(session_id, item("e", raw={"endless": endless}))
     keep.save_item(session_id, item("d"))
-    await keep.flush(session_id)
+    await keep.flush()
     assert [row.item_id async for row in Item.objects.all()] == ["a", "d"]
     assert "b of session" in caplog.text
     assert "c of session" in caplog.text
@@ -39,12 +40,12 @@ async def test_one_bad_record_takes_no_other_with_it(user: User, caplog: pytest.
 
 async def test_text_that_databases_refuse_is_kept_as_near_as_can_be(user: User) -> None:
     session_id = await opened(user)
-    keep = store.writer()
+    keep = writer()
     keep.save_item(
         session_id, item("a", generated_text="a\0b\ud800c é 😀", raw={"k\0": ["\0", float("nan"), 1.5]})
     )
     keep.save_tool_call(session_id, ToolCallRecord(call_id="c", name="n" * 1000, arguments='{"x": "\0"}'))
-    await keep.flush(session_id)
+    await keep.flush()
     row = await Item.objects.aget()
     assert row.generated_text.replace("\ufffd", "") == "a\u2400bc é 😀"
     assert row.raw == {"k\u2400": ["\u2400", None, 1.5]}

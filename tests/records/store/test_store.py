@@ -13,6 +13,7 @@ from voiceapp.conversation.records import ItemRecord, ResponseRecord, ToolCallRe
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.models import Assistant, Item, Response, Session, ToolCall
 from voiceapp.records.store import store
+from voiceapp.records.store.writer import writer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,13 +55,13 @@ async def said_before(session_id: UUID, user_id: int) -> tuple[ItemRecord, ...]:
 
 async def test_saving_an_item_again_updates_its_row(user: User) -> None:
     session_id = await opened(user)
-    keep = store.writer()
+    keep = writer()
     keep.save_item(session_id, item("a", transcript_status="pending"))
     keep.save_item(session_id, item("b", "a", role="assistant"))
-    await keep.flush(session_id)
+    await keep.flush()
     for _ in range(3):
         keep.save_item(session_id, item("a", transcript_status="completed", generated_text="hello"))
-        await keep.flush(session_id)
+        await keep.flush()
     rows = [row async for row in Item.objects.filter(session_id=session_id)]
     assert [(row.item_id, row.generated_text, row.transcript_status) for row in rows] == [
         ("a", "hello", "completed"),
@@ -70,7 +71,7 @@ async def test_saving_an_item_again_updates_its_row(user: User) -> None:
 
 async def test_all_fields_come_back(user: User) -> None:
     session_id = await opened(user)
-    keep = store.writer()
+    keep = writer()
     whole = ItemRecord(
         item_id="x", previous_item_id=None, type="message", role="assistant", status="incomplete",
         response_id="resp_1", generated_text="one two three", heard_text="one", cut_ms=400,
@@ -89,7 +90,7 @@ async def test_all_fields_come_back(user: User) -> None:
     keep.save_item(session_id, whole)
     keep.save_response(session_id, response)
     keep.save_tool_call(session_id, call)
-    await keep.flush(session_id)
+    await keep.flush()
     assert await said_before(session_id, user.pk) == (whole,)
     for model, record in ((Response, response), (ToolCall, call)):
         row = await model.objects.aget(session_id=session_id)
@@ -100,12 +101,12 @@ async def test_all_fields_come_back(user: User) -> None:
 
 async def test_history_is_in_the_conversations_order_and_private(user: User) -> None:
     session_id = await opened(user)
-    keep = store.writer()
+    keep = writer()
     # The user's transcript comes after the answer to it.
     keep.save_item(session_id, item("answer", "question", role="assistant"))
-    await keep.flush(session_id)
+    await keep.flush()
     keep.save_item(session_id, item("question"))
-    await keep.flush(session_id)
+    await keep.flush()
     assert [record.item_id for record in await said_before(session_id, user.pk)] == [
         "question",
         "answer",
@@ -119,7 +120,7 @@ async def test_history_is_in_the_conversations_order_and_private(user: User) -> 
 
 async def test_closing_counts_items_and_happens_once(user: User) -> None:
     session_id = await opened(user)
-    keep = store.writer()
+    keep = writer()
     keep.save_item(session_id, item("a"))
     keep.save_item(session_id, item("b", "a"))
     await store.close_session(session_id, reason="hung_up", expected=True, duration_ms=5000)
@@ -138,7 +139,7 @@ async def test_a_cancelled_close_still_closes(user: User) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await store.writer().flush(session_id)
+    await writer().flush()
     assert (await Session.objects.aget()).end_reason == "idle"
 
 
@@ -148,7 +149,7 @@ async def test_a_session_whose_opening_was_given_up_does_not_stay_open(user: Use
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await store.writer().flush(uuid4())
+    await writer().flush()
     session = await Session.objects.aget()
     assert (session.end_reason, session.expected) == ("never_begun", False)
     assert session.ended_at is not None

@@ -16,6 +16,7 @@ from voiceapp.conversation.records import ItemRecord
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.models import Assistant, Session
 from voiceapp.records.store import store, takeover
+from voiceapp.records.store.writer import writer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,8 +30,8 @@ async def begun(user: User, **changes: Any) -> UUID:
     item = ItemRecord(
         item_id="u", previous_item_id=None, type="message", role="user", generated_text="Hi.", raw={}
     )
-    store.writer().save_item(opened.session_id, item)
-    await store.writer().flush(opened.session_id)
+    writer().save_item(opened.session_id, item)
+    await writer().flush()
     await Session.objects.filter(id=opened.session_id).aupdate(**{"process": OTHER, **changes})
     return opened.session_id
 
@@ -90,7 +91,7 @@ async def test_what_was_let_go_may_be_taken_for_a_while(
 async def test_what_is_taken_for_a_page_that_has_left_may_be_taken_again(user: User) -> None:
     session_id = await begun(user)
     busy = threading.Event()
-    store.writer().post(busy.wait)
+    writer().post(busy.wait)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.02):
             await takeover.take(session_id, user.pk, OTHER)
@@ -108,7 +109,7 @@ async def test_a_process_that_lost_a_session_neither_ends_it_nor_thinks_it_its_o
     def lost() -> set[UUID]:
         return takeover.lost({session_id, opened.session_id})
 
-    assert await store.writer().call(lost) == {session_id}
+    assert await writer().call(lost) == {session_id}
 
 
 async def test_the_recording_of_the_first_process_stays_where_the_second_makes_none(user: User) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from uuid import uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -11,8 +10,9 @@ from django.contrib.auth.models import User
 
 from tests.parts.forgetting import forget_tokens
 from voiceapp.records.models import ApiToken, TokenUsage
-from voiceapp.records.store import store, tokens
+from voiceapp.records.store import tokens
 from voiceapp.records.store.tokens import QuotaExceeded, TokenHolder, digest_of
+from voiceapp.records.store.writer import writer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,6 +73,6 @@ async def test_what_was_used_is_counted_though_the_client_is_gone(user: User) ->
     await asyncio.sleep(0)
     charging.cancel()
     await asyncio.gather(charging, return_exceptions=True)
-    await store.writer().flush(uuid4())
+    await writer().flush()
     usage = await TokenUsage.objects.aget(token=made)
     assert (usage.requests, usage.tokens_in, usage.tokens_out) == (1, 3, 4)

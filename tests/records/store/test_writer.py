@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,7 +14,9 @@ from tests.parts.kept_records import item, opened
 from tests.parts.stalls import growth
 from voiceapp.conversation.records import Record
 from voiceapp.records.models import Item
-from voiceapp.records.store import rows, store, writer
+from voiceapp.records.store import rows
+from voiceapp.records.store import writer as writing
+from voiceapp.records.store.writer import StoreFull, StoreUnavailable, writer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,11 +31,11 @@ async def test_a_write_that_fails_is_repeated(user: User, monkeypatch: pytest.Mo
             raise OperationalError("database is locked")
         rows.write_rows(batch)
 
-    monkeypatch.setattr(writer, "write_rows", fails_twice)
-    monkeypatch.setattr(writer, "BATCH_S", 0.01)
-    keep = store.writer()
+    monkeypatch.setattr(writing, "write_rows", fails_twice)
+    monkeypatch.setattr(writing, "BATCH_S", 0.01)
+    keep = writer()
     keep.save_item(session_id, item("a", generated_text="first"))
-    flushed = asyncio.create_task(keep.flush(session_id))
+    flushed = asyncio.create_task(keep.flush())
     while len(attempts) < 1:
         await asyncio.sleep(0.01)
     keep.save_item(session_id, item("a", generated_text="second"))
@@ -45,16 +46,16 @@ async def test_a_write_that_fails_is_repeated(user: User, monkeypatch: pytest.Mo
 
 async def test_a_broken_connection_is_replaced(user: User) -> None:
     session_id = await opened(user)
-    keep = store.writer()
+    keep = writer()
     await keep.call(lambda: connection.connection.close())
     keep.save_item(session_id, item("a"))
-    await keep.flush(session_id)
+    await keep.flush()
     assert await Item.objects.acount() == 1
 
 
 async def test_a_full_store_refuses_instead_of_dropping(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     session_id = await opened(user)
-    monkeypatch.setattr(writer, "MAX_PENDING", 2)
+    monkeypatch.setattr(writing, "MAX_PENDING", 2)
     away = True
 
     def while_away(batch: dict[rows.Key, Record]) -> None:
@@ -62,40 +63,40 @@ async def test_a_full_store_refuses_instead_of_dropping(user: User, monkeypatch:
             raise OperationalError("gone")
         rows.write_rows(batch)
 
-    monkeypatch.setattr(writer, "write_rows", while_away)
-    keep = store.writer()
-    with pytest.raises(store.StoreFull):
+    monkeypatch.setattr(writing, "write_rows", while_away)
+    keep = writer()
+    with pytest.raises(StoreFull):
         for number in range(100):
             keep.save_item(session_id, item(str(number)))
             await asyncio.sleep(0.02)
     away = False
-    await keep.flush(session_id)
+    await keep.flush()
     assert await Item.objects.acount() == number
 
 
 async def test_an_answer_is_not_awaited_for_ever(user: User) -> None:
     hold = asyncio.Event()
     loop = asyncio.get_running_loop()
-    keep = store.writer()
+    keep = writer()
     blocked = asyncio.create_task(
         keep.call(lambda: asyncio.run_coroutine_threadsafe(hold.wait(), loop).result(10))
     )
     await asyncio.sleep(0)
-    with pytest.raises(store.StoreUnavailable):
-        await keep.flush(uuid4(), timeout_s=0.05)
+    with pytest.raises(StoreUnavailable):
+        await keep.flush(timeout_s=0.05)
     hold.set()
     await blocked
 
 
 async def test_closing_the_writer_commits_and_closes_its_connection(user: User) -> None:
     session_id = await opened(user)
-    keep = store.writer()
+    keep = writer()
     held: list[Any] = []
     await keep.call(lambda: held.append(connection.connection))
     keep.save_item(session_id, item("a"))
     await keep.aclose()
     assert await Item.objects.acount() == 1
-    with pytest.raises(store.StoreUnavailable):
+    with pytest.raises(StoreUnavailable):
         keep.save_item(session_id, item("b"))
     with pytest.raises(Exception, match="closed"):
         held[0].cursor().execute("SELECT 1")
@@ -103,7 +104,7 @@ async def test_closing_the_writer_commits_and_closes_its_connection(user: User) 
 
 async def test_saving_waits_for_no_database_and_costs_no_more_the_more_waits(user: User) -> None:
     session_id = await opened(user)
-    keep = store.writer()
+    keep = writer()
     records = [item(str(n), raw={"id": str(n), "content": [{"type": "input_audio"}]}) for n in range(4_000)]
     database_is_back = threading.Event()
     away = keep.post(lambda: database_is_back.wait(60))
@@ -115,5 +116,5 @@ async def test_saving_waits_for_no_database_and_costs_no_more_the_more_waits(use
     assert growth(save, 2_000) < 3
     assert not away.done()
     database_is_back.set()
-    await keep.flush(session_id, timeout_s=60)
+    await keep.flush(timeout_s=60)
     assert await Item.objects.acount() == len(records)

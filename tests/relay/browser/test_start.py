@@ -13,7 +13,7 @@ import pytest
 from tests.parts.page import Page, Talk
 from voiceapp.records.models import Session
 from voiceapp.records.recording import recorder
-from voiceapp.records.store import store
+from voiceapp.records.store.writer import writer
 from voiceapp.relay.process.sessions import sessions
 from voiceapp.relay.session.ending import EndReason
 
@@ -103,6 +103,6 @@ async def test_what_cannot_go_on_here_may_go_on_elsewhere(
         await again.connect(resume={"session_id": session_id, "seq": 1})
         assert (await again.until("notice"))["code"] == "configuration_error"
         await again.until("close")
-        await store.writer().flush(UUID(session_id))
+        await writer().flush()
         row = await Session.objects.aget(id=session_id)
         assert row.end_reason == "moved"

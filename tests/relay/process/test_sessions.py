@@ -13,7 +13,7 @@ from tests.parts.page import Page, Talk, call_service, scope_of
 from tests.parts.scripted import service
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import Assistant, Session
-from voiceapp.records.store import store
+from voiceapp.records.store.writer import writer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,7 +36,7 @@ async def test_pages_that_begin_at_the_same_moment_share_the_limit(
         for refused in islice(asyncio.as_completed(reading), 3):
             assert (await refused)["code"] == 4009
         # Nobody was let in and then sent away: every session that was opened goes on.
-        await store.writer().call(lambda: None)
+        await writer().call(lambda: None)
         assert await Session.objects.filter(ended_at=None).acount() == await Session.objects.acount() == 2
         for page in reading:
             page.cancel()
@@ -55,7 +55,7 @@ async def test_a_session_that_cannot_begin_is_not_left_open(
         assert (await page.until("notice"))["code"] == "configuration_error"
         await page.until("close")
         kept = await Session.objects.aget()
-        await store.writer().flush(kept.id)
+        await writer().flush()
         await kept.arefresh_from_db()
         assert (kept.end_reason, kept.expected) == ("never_begun", False)
 

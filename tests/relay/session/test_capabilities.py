@@ -15,6 +15,7 @@ from voiceapp.conversation.records import ItemRecord
 from voiceapp.errors import ToolFailed, VoiceAppError
 from voiceapp.records.models import Assistant, Note, Session
 from voiceapp.records.store import notes, search, store
+from voiceapp.records.store.writer import writer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -239,7 +240,7 @@ async def said(user: User, *texts: str) -> Any:
     for n, text in enumerate(texts):
         record = ItemRecord(item_id=f"i{n}", previous_item_id=None, type="message", role="user",
                             generated_text=text, raw={})  # fmt: skip
-        store.writer().save_item(opened.session_id, record)
+        writer().save_item(opened.session_id, record)
     await store.close_session(opened.session_id, reason="hung_up", expected=True, duration_ms=1)
     return opened.session_id
 

@@ -13,6 +13,7 @@ from tests.parts.scripted import Service
 from voiceapp.conversation.records import ItemRecord
 from voiceapp.records.models import Assistant, Session
 from voiceapp.records.store import store
+from voiceapp.records.store.writer import writer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -166,13 +167,13 @@ async def test_two_hundred_turns_fit_and_calls_stay_in_pairs(
         role = "user" if n % 2 == 0 else "assistant"
         record = ItemRecord(item_id=f"t{n}", previous_item_id=f"t{n - 1}" if n else None, type="message",
                             role=role, generated_text=f"turn {n} " + "x" * 200, raw={})  # fmt: skip
-        store.writer().save_item(opened.session_id, record)
+        writer().save_item(opened.session_id, record)
     for kind, raw in (("function_call", {"name": "clock", "call_id": "c1", "arguments": "{}"}),
                       ("function_call_output", {"call_id": "c1", "output": "noon"}),
                       ("function_call", {"name": "clock", "call_id": "c2", "arguments": "{}"})):  # fmt: skip
         record = ItemRecord(item_id=f"{kind}{raw['call_id']}", previous_item_id=None, type=kind, raw=raw,
                             generated_text=raw.get("output", ""))  # fmt: skip
-        store.writer().save_item(opened.session_id, record)
+        writer().save_item(opened.session_id, record)
     await store.close_session(opened.session_id, reason="hung_up", expected=True, duration_ms=1)
     async with talking(start={"continue": str(opened.session_id)}) as (page, upstream):
         history = await page.until("session.history")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import jsonschema
 import numpy as np
@@ -23,7 +22,7 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.conversation import items as items_module
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import Assistant, Response, Session
-from voiceapp.records.store import store
+from voiceapp.records.store.writer import writer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -253,7 +252,7 @@ async def test_how_a_response_ended_is_told_and_kept(
         await upstream.end_answer("", status=status, details=details)
         told = await page.until("notice")
         assert (told["code"], told["message"][-1]) == (code, ".")
-        await store.writer().flush(UUID(ready["session_id"]))
+        await writer().flush()
         row = await Response.objects.aget(session_id=ready["session_id"])
         assert (row.status, row.status_details) == (status, details)
         assert not seen(page, "rate_limits.updated")

@@ -29,7 +29,7 @@ def answers(asked: Turn) -> list[str]:
         ("My name is Ada", "names"),
         ("Hello!", "greet"),
         ("Thank you!", "courtesy"),
-        ("What can you do?", "abilities"),
+        ("What can you do?", "capabilities"),
         ("What time is it?", "clock_and_calendar"),
         ("What is 2 plus 2?", "sum"),
         ("Count to three", "count"),

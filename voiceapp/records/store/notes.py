@@ -9,7 +9,7 @@ from django.db import transaction
 from voiceapp.errors import VoiceAppError
 from voiceapp.records.models import Note
 from voiceapp.records.store.rows import storable
-from voiceapp.records.store.store import writer
+from voiceapp.records.store.writer import writer
 from voiceapp.tools.shipped.session import MAX_NOTE_CHARS
 
 MAX_NOTES: Final = 200

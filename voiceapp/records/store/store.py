@@ -29,24 +29,9 @@ from voiceapp.records.models import (
 from voiceapp.records.recording.archive import journals_ms, recordings_folder
 from voiceapp.records.recording.recorder import repair as repair_recordings
 from voiceapp.records.store import history
-from voiceapp.records.store.entries import MAX_USED, MODEL_LENGTH, OpenedSession, Passage
+from voiceapp.records.store.entries import MAX_USED, MODEL_LENGTH, OpenedSession
 from voiceapp.records.store.rows import storable
-from voiceapp.records.store.writer import StoreFull, StoreUnavailable, Writer, writer
-
-__all__ = [
-    "ItemRecord",
-    "OpenedSession",
-    "Passage",
-    "StoreFull",
-    "StoreUnavailable",
-    "Writer",
-    "close_session",
-    "never_begun",
-    "open_session",
-    "repair_unfinished",
-    "save",
-    "writer",
-]
+from voiceapp.records.store.writer import StoreUnavailable, writer
 
 _ANYBODYS = Q()
 
@@ -89,7 +74,7 @@ async def open_session(
 def never_begun(session_id: UUID) -> None:
     """Close a session that was opened and could not begin, as soon as may be."""
     ending = _ending(timezone.now(), "never_begun", 0)
-    writer().post(lambda: _close(session_id, 0, ending))
+    writer().post(lambda: _close(session_id, ending))
 
 
 async def check_opening(
@@ -157,13 +142,12 @@ async def close_session(
     reason: str,
     expected: bool,
     duration_ms: int,
-    item_count: int | None = None,
     recording: Path | None = None,
 ) -> None:
     """Mark a session as ended, after all that was saved of it is committed.
 
     The first end counts: closing again changes nothing, nor does closing one that another process has taken
-    over. ``item_count`` is counted where it is not given.
+    over.
     Raises ``StoreUnavailable``; the session is closed all the same once the database is back.
     """
     values: dict[str, Any] = {
@@ -177,13 +161,13 @@ async def close_session(
         # It may have one of an earlier process.
         del values["recording"]
     mine = Q(process=of_this_process(voice_config().data_dir).name())
-    await writer().call(lambda: _close(session_id, item_count, values, mine))
+    await writer().call(lambda: _close(session_id, values, mine))
 
 
-def _close(session_id: UUID, item_count: int | None, values: dict[str, Any], owner: Q = _ANYBODYS) -> int:
-    """Close a session, if it is open and ``whose`` holds; return how many that are."""
+def _close(session_id: UUID, values: dict[str, Any], owner: Q = _ANYBODYS) -> int:
+    """Close a session, if it is open and is its ``owner``'s; return how many that are."""
     with transaction.atomic():
-        count = Item.objects.filter(session_id=session_id).count() if item_count is None else item_count
+        count = Item.objects.filter(session_id=session_id).count()
         return Session.objects.filter(owner, id=session_id, ended_at=None).update(item_count=count, **values)
 
 
@@ -226,7 +210,7 @@ def repair_unfinished() -> int:
         duration_ms = max(last_ms, journals_ms(folder, session.id))
         # Its page may have come back meanwhile, to a process that runs.
         owner = Q(process=session.process)
-        closed += _close(session.id, None, _ending(session.started_at, "server_stopped", duration_ms), owner)
+        closed += _close(session.id, _ending(session.started_at, "server_stopped", duration_ms), owner)
     archives = repair_recordings(folder, _live)
     for session_id, path in archives.items():
         Session.objects.filter(id=session_id, recording="").update(recording=_relative(path))

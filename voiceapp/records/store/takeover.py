@@ -24,7 +24,7 @@ from voiceapp.protocol.page import CloseCode
 from voiceapp.records.models import Session
 from voiceapp.records.store import history
 from voiceapp.records.store.entries import OpenedSession
-from voiceapp.records.store.store import StoreUnavailable, writer
+from voiceapp.records.store.writer import StoreUnavailable, writer
 
 MOVED: Final = "moved"
 """Reason with which a process ends a session that another one goes on with."""

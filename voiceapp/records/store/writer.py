@@ -78,7 +78,7 @@ class Writer:
         """Keep a tool call; never blocks. Raises ``StoreFull`` instead of dropping anything."""
         self._save((ToolCallRecord, session_id, record.call_id), record)
 
-    async def flush(self, session_id: UUID, *, timeout_s: float = 10.0) -> None:
+    async def flush(self, *, timeout_s: float = 10.0) -> None:
         """Return when everything saved so far is committed; raises ``StoreUnavailable``."""
         await self.call(_nothing, timeout_s=timeout_s)
 

@@ -13,6 +13,7 @@ from voiceapp.errors import Refusal, VoiceAppError
 from voiceapp.protocol import page
 from voiceapp.protocol.page import CloseCode, Resume, SessionResumed, SessionStart, WantedFormats
 from voiceapp.records.store import store, takeover
+from voiceapp.records.store.entries import OpenedSession
 from voiceapp.relay.browser.login import Login
 from voiceapp.relay.process.handover import handover
 from voiceapp.relay.process.sessions import sessions
@@ -63,7 +64,7 @@ async def _come_back(
     resume: Resume, start: SessionStart, request: StartRequest
 ) -> tuple[LiveSession, SessionResumed]:
     session_id, user_id = resume.session_id, request.login.user_id
-    # A page whose line breaks while it comes back comes again before the first time is through.
+    # A page whose connection breaks while it comes back comes again before the first time is through.
     async with sessions().coming_back(session_id, user_id):
         found = sessions().find(session_id, user_id)
         if found is not None and handover().available() and await takeover.is_lost(session_id):
@@ -108,7 +109,7 @@ async def _take_over(
 
 
 def _live(
-    opened: store.OpenedSession,
+    opened: OpenedSession,
     formats: tuple[AudioFormat | None, AudioFormat | None],
     target: targets.Target,
     request: StartRequest,

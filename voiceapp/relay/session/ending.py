@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from voiceapp.protocol.page import CloseCode
+from voiceapp.errors import VoiceAppError
+from voiceapp.protocol.page import CloseCode, SessionEnded
 
 
 class EndReason(Enum):
@@ -32,6 +33,17 @@ class EndReason(Enum):
         self.reason = reason
         self.close_code = close_code
         self.words = words or close_code.words
+
+    @property
+    def expected(self) -> bool:
+        """Whether nothing went wrong."""
+        return self not in (EndReason.FAULT, EndReason.UPSTREAM_LOST, EndReason.UPSTREAM_REFUSED)
+
+    def message(self, cause: VoiceAppError | None) -> SessionEnded:
+        """Return what the page is told; ``cause`` says more of it."""
+        if cause is None:
+            return SessionEnded(reason=self.reason, code=self.reason, message=self.words)
+        return SessionEnded(reason=self.reason, code=cause.code, message=cause.message)
 
 
 REPLACED: Final = (CloseCode.ELSEWHERE, "replaced")

@@ -23,7 +23,6 @@ from voiceapp.protocol.page import (
     AgreedFormats,
     PageAssistant,
     SessionAssistant,
-    SessionEnded,
     SessionLimits,
     SessionReady,
     SessionRenewed,
@@ -139,18 +138,17 @@ class LiveSession:
         self.life.last_seq = self.outbox.last_seq
         try:
             self.perform(self.conversation.finish(now))
-            self.perform([*self.capabilities.farewell(reason), SendBrowser(self._farewell(reason))])
+            ended = SendBrowser(reason.message(self.life.cause))
+            self.perform([*self.capabilities.farewell(reason), ended])
             await self.link.aclose()
             recording = await self.recorder.aclose() if self.recorder else None
             await store.close_session(
                 self.id,
                 reason=reason.reason,
-                expected=reason not in (
-                    EndReason.FAULT, EndReason.UPSTREAM_LOST, EndReason.UPSTREAM_REFUSED
-                ),
+                expected=reason.expected,
                 duration_ms=int(now),
                 recording=recording,
-            )  # fmt: skip
+            )
         except VoiceAppError as error:
             # The store closes the session by itself once it can, and repairs it at the next start.
             logger.error("session %s could not be closed in order (%s)", self.id, error.code)
@@ -169,14 +167,6 @@ class LiveSession:
         self.outbox.clear()
         self.conversation.forget()
         self.plan = self.plan.without_past()
-
-    def _farewell(self, reason: EndReason) -> SessionEnded:
-        cause = self.life.cause
-        return SessionEnded(
-            reason=reason.reason,
-            code=cause.code if cause else reason.reason,
-            message=cause.message if cause else reason.words,
-        )
 
     async def _keep_time(self) -> None:
         config, clock = self.plan.config, self.clock

@@ -249,7 +249,7 @@ async def open_upstream(target: Target, timeout_s: float) -> tuple[Upstream, byt
             try:
                 transport = await _dial(target, headers, listener, timeout_s)
                 if transport.is_disconnected and not listener.first.done():
-                    # picows returns as if all were well where the line ends before the handshake does.
+                    # picows returns as if all were well where the connection ends before the handshake does.
                     raise UpstreamRefused("The service cannot be reached.", code="upstream_unreachable")
                 first = await listener.first
                 dialect = _dialect(first)

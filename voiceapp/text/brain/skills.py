@@ -140,7 +140,7 @@ def _courtesy(turn: Turn) -> str | None:
     return None
 
 
-def _abilities(turn: Turn) -> str | None:
+def _capabilities(turn: Turn) -> str | None:
     if not turn.asks(
         r"\bwhat (?:can|could) you do\b|\bhelp\b|\bwhat else\b|\byour abilities\b|\bcan you help\b"
     ):
@@ -193,7 +193,7 @@ def _count(turn: Turn) -> str | None:
 
 
 def _entertain(turn: Turn) -> str | None:
-    sentence = len(turn.earlier)
+    turns = len(turn.earlier)
     if turn.asks(r"\bjokes?\b|\bmake me laugh\b|\bsomething funny\b"):
         earlier = sum("joke" in text.lower() for text in turn.earlier)
         return repertoire.JOKES[earlier % len(repertoire.JOKES)]
@@ -203,7 +203,7 @@ def _entertain(turn: Turn) -> str | None:
     if turn.asks(r"\b(?:demo|demonstration|dialogue|scene|show me what)\b"):
         return repertoire.DIALOGUE
     if turn.asks(r"\b(?:heads or tails|flip a coin|toss a coin)\b"):
-        return "Heads." if sentence % 2 else "Tails."
+        return "Heads." if turns % 2 else "Tails."
     return None
 
 
@@ -219,6 +219,6 @@ def own_up(turn: Turn) -> str:
 
 
 SKILLS: Final[tuple[Callable[[Turn], str | None], ...]] = (
-    _repeat, _names, _greet, _courtesy, _abilities, _clock_and_calendar, _sum, _count, _entertain,
+    _repeat, _names, _greet, _courtesy, _capabilities, _clock_and_calendar, _sum, _count, _entertain,
 )  # fmt: skip
 """The first that answers a turn counts."""

@@ -145,7 +145,7 @@ async def _text_of(response: httpx2.Response) -> str:
     kind = response.headers.get("content-type", "")
     essence = kind.partition(";")[0].strip().lower()
     readable = is_json(kind) or essence.startswith("text/") or not essence
-    text = await _text(response, kind) if readable else ""
+    text = await _text(response) if readable else ""
     if status >= _FAILURE:
         said = f" It says: {text[:MAX_FAULT_CHARS]}" if text else ""
         raise ToolFailed(f"The service answered with HTTP status {status}.{said}", code="http_error")
@@ -159,7 +159,7 @@ async def _text_of(response: httpx2.Response) -> str:
     return f"The call succeeded (HTTP {status}) and brought nothing."
 
 
-async def _text(response: httpx2.Response, kind: str) -> str:
+async def _text(response: httpx2.Response) -> str:
     """Return an answer's text, no more of it than is told."""
     parts: list[bytes] = []
     size = 0
