@@ -280,11 +280,6 @@ class World(EngineSteps):
             item_id = wanted[pick % len(wanted)].item_id
             self.engine.take(self.engine.session.transcript_final(item_id, "what is this"))
 
-    def do_no_words(self, pick: int) -> None:
-        if wanted := self.pending(Transcribe):
-            item_id = wanted[pick % len(wanted)].item_id
-            self.engine.take(self.engine.session.transcript_failed(item_id, "model_unavailable", "No."))
-
     def replies(self) -> list[StartReply]:
         return [reply for reply in super().replies() if reply.response_id in self.alive]
 
