@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator
 
 import pytest
 import websockets
-from channels.testing import WebsocketCommunicator
 
 from tests.fuzz_nnrp import fuzz
 from tests.parts.chat_server import text
 from tests.parts.clock import pass_time
 from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, nnrp_app, serving, steady
 from tests.parts.nnrp_talk import begin, raw, received, submit, talking
+from tests.parts.sockets import PatientSocket
 from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import UpstreamClosed
@@ -69,8 +69,8 @@ async def test_nobody_comes_in_without_a_token(query: str) -> None:
 
 async def test_a_server_that_cannot_answer_by_http_closes_with_a_code() -> None:
     # Daphne has no extension for it.
-    socket = WebsocketCommunicator(nnrp_app(Door(Scripted(steady))), "/nnrp")
-    assert await socket.connect(timeout=PATIENCE_S) == (False, 4001)
+    socket = PatientSocket(nnrp_app(Door(Scripted(steady))), "/nnrp")
+    assert await socket.connect() == (False, 4001)
 
 
 async def test_a_stopping_server_lets_operations_end_and_says_goodbye() -> None:

@@ -37,6 +37,7 @@ from tests.parts.nnrp_parts import (
 from tests.parts.waits import PATIENCE_S
 from voiceapp.errors import TextEngineError
 from voiceapp.nnrp import events_http, work
+from voiceapp.nnrp.consumer import DRAIN_S
 from voiceapp.nnrp.events_http import EventsApp
 from voiceapp.nnrp.profile import MAX_REQUEST_BYTES
 from voiceapp.records.models import TokenUsage
@@ -315,7 +316,7 @@ async def test_every_operation_has_its_end_when_the_server_stops() -> None:
             await pass_time(exchange.STOP_S)
             (refused,) = await told(client, request())
             assert not stopping.done()
-            await pass_time(events_http.DRAIN_S - exchange.STOP_S)
+            await pass_time(DRAIN_S - exchange.STOP_S)
             await in_its_time(stopping)
             assert app.under_way == 0
         found += [event async for event in events]

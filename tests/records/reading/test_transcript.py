@@ -53,7 +53,7 @@ _KINDS = ("message", "function_call", "function_call_output", "mcp_call", "mcp_l
 
 
 @given(st.sampled_from(_KINDS), _JSON | st.dictionaries(_MEMBERS, _JSON))
-def test_no_record_breaks_the_pages_that_show_it(kind: str, raw: object) -> None:
+def test_no_record_breaks_the_pages_that_show_it(kind: str, raw: Any) -> None:
     """Whatever a service sent, and was kept as it came, can be read."""
     item = Item(item_id="i", type=kind, raw=raw, transcript_status="completed")
     kept: Any = SimpleNamespace(ended_at=None, items=SimpleNamespace(order_by=lambda _: [item]))
