@@ -35,9 +35,8 @@ def playwright() -> Iterator[Playwright]:
 @pytest.fixture
 def server() -> Iterator[ScriptedServer]:
     """A scripted server with one assistant."""
-    running = ScriptedServer()
-    yield running
-    running.close()
+    with ScriptedServer() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

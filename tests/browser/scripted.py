@@ -156,6 +156,12 @@ class ScriptedServer:
             libraries={"static": "tests.browser.plain_static"},
         )
 
+    def __enter__(self) -> ScriptedServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the server's loop and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
