@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import importlib
+import logging
 import re
+from collections import deque
 from collections.abc import Iterator
-from pathlib import Path
+from datetime import timedelta
+from decimal import Decimal
+from enum import Enum
+from ipaddress import IPv6Network
+from pathlib import Path, PurePath
+from struct import Struct
+from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
+from typing import Any, Final
 from uuid import uuid4
 
+import numpy as np
 import pytest
+from django.dispatch import Signal
+from django.urls import URLPattern, URLResolver
 
 from tests.parts.places import ROOT
 from voiceapp import config
@@ -16,12 +30,41 @@ from voiceapp.process import Process, current, running
 from voiceapp.records.store.writer import StoreUnavailable, writer
 from voiceapp.relay.process.sessions import sessions
 from voiceapp.signals import server_stopping, session_ended
+from voiceapp.types import Part
 
 ASKS_DJANGO = ("settings.py", "process.py", "records/admin/", "records/models/", "records/validation.py",
                "web/checks.py", "web/server.py", "web/management/")  # fmt: skip
 """Who may read ``settings.VOICE``: what makes the process, and what Django calls where none runs."""
 
-SINGLETONS = re.compile(r"^\w+(: [^=]+)? = \w*[A-Z]\w*\(\)", re.MULTILINE)
+NEVER_CHANGE = (
+    str, bytes, int, float, NoneType, re.Pattern, Struct, timedelta, Decimal, IPv6Network, PurePath, Enum,
+    FunctionType, BuiltinFunctionType, ModuleType, type, URLPattern, URLResolver,
+)  # fmt: skip
+"""Types of values that are the same for as long as the interpreter runs."""
+
+CHANGE: Final[dict[str, str]] = {
+    "voiceapp.asgi:application": "It hands on what comes, and keeps nothing.",
+    "voiceapp.asgi:django": "Django's handler, which Django makes once.",
+    "voiceapp.asgi:process": "The process itself, which a server makes by importing this module.",
+    "voiceapp.loadtest.service:_ids": "Numbers of a program that only measures; no two of them are alike.",
+    "voiceapp.protocol.codec:_AUDIO_DELTA": "A decoder, which keeps nothing between two texts.",
+    "voiceapp.protocol.codec:_OBJECT": "A decoder, which keeps nothing between two texts.",
+    "voiceapp.records.models.http_tools:read": "A memory of what follows from its argument alone.",
+    "voiceapp.records.store.store:_ANYBODYS": "A condition, which is only ever added to others.",
+    "voiceapp.signals:server_stopping": "Definitions: code that is imported connects to it.",
+    "voiceapp.signals:session_ended": "Definitions: code that is imported connects to it.",
+    "voiceapp.text.chat.service:_END": "A mark; it has no members.",
+    "voiceapp.text.structured:_META": "A validator, which keeps nothing between two schemas.",
+    "voiceapp.text.structured:_limit": "Each thread has its own, for as long as it checks one answer.",
+    "voiceapp.tools.mcp.connection:_TIMEOUT": "Numbers, which nobody sets.",
+    "voiceapp.tools.registry:registry": "Definitions of tools: code that is imported adds them.",
+}
+"""What modules make when they are imported, and could change: why it may stand there."""
+
+MUTATORS: Final = frozenset(
+    ["add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "remove",
+     "reverse", "setdefault", "sort", "update"]
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -127,18 +170,100 @@ def sources() -> list[Path]:
     return sorted((ROOT / "voiceapp").rglob("*.py"))
 
 
+def own_values() -> Iterator[tuple[str, str, Any]]:
+    """Yield (module, name, value) of what each module assigns when it is imported; settings are Django's."""
+    for path in sources():
+        if "migrations" in path.parts or path.name == "settings.py":
+            continue
+        dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        module = importlib.import_module(dotted)
+        for node in statements(ast.parse(path.read_text()).body):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for name in (
+                one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)
+            ):
+                # A variable of a loop may be gone, an annotation have no value.
+                if name in vars(module) and not name.startswith("__"):
+                    yield dotted, name, vars(module)[name]
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.Assign | ast.AnnAssign]:
+    """Yield what is assigned in a module's body, also under conditions."""
+    for node in body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            yield node
+        for inner in ("body", "orelse", "finalbody"):
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from statements(getattr(node, inner, []))
+
+
+def never_changes(value: Any) -> bool:
+    """Whether a value has no state, apart from what is put into dictionaries, lists and sets."""
+    if isinstance(value, dict):
+        return all(never_changes(one) for item in value.items() for one in item)
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(never_changes, value))
+    if dataclasses.is_dataclass(value) and vars(type(value))["__dataclass_params__"].frozen:
+        return True
+    kind = type(value)
+    return isinstance(value, (*NEVER_CHANGE, logging.Logger, Part, np.ndarray)) or kind.__module__ in (
+        "typing", "types", "collections.abc",
+    )  # fmt: skip
+
+
+def mutated(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of what code puts something into or takes something from."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(value=target, ctx=ast.Store() | ast.Del()):
+                pass
+            case ast.Call(func=ast.Attribute(value=target, attr=verb)) if verb in MUTATORS:
+                pass
+            case ast.AugAssign(target=target):
+                pass
+            case ast.Call(func=ast.Name(id="next"), args=[target, *_]):
+                pass
+            case _:
+                continue
+        if isinstance(target, ast.Name):
+            yield target.id
+        elif isinstance(target, ast.Attribute):
+            yield target.attr
+
+
 def test_no_module_makes_an_object_with_a_state_of_its_own_when_it_is_imported() -> None:
-    # The first two are filled by code that is imported, the last one never changes.
-    definitions = {"voiceapp/tools/registry.py": "registry = ToolRegistry()",
-                   "voiceapp/signals.py": "session_ended = Signal()",
-                   "voiceapp/records/store/store.py": "_ANYBODYS = Q()"}  # fmt: skip
-    found = {
-        str(path.relative_to(ROOT)): made[0]
-        for path in sources()
-        if (made := [match[0] for match in SINGLETONS.finditer(path.read_text())])
-    }
-    assert found == definitions
+    changing = {f"{module}:{name}" for module, name, value in own_values() if not never_changes(value)}
+    assert changing == CHANGE.keys()
     assert not [path for path in sources() if re.search(r"^\s+global ", path.read_text(), re.MULTILINE)]
+
+
+def test_no_module_puts_anything_into_what_it_made_when_it_was_imported() -> None:
+    tables = {name for _, name, value in own_values() if isinstance(value, dict | list | set | np.ndarray)}
+    found = {
+        f"{path.relative_to(ROOT)}:{name}"
+        for path in sources()
+        for name in mutated(ast.parse(path.read_text()))
+        if name in tables
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("def f(): TABLE['a'] = 1", "TABLE"), ("def f(): del TABLE['a']", "TABLE"),
+        ("def f(): module.TABLE.append(1)", "TABLE"), ("def f(): TABLE.setdefault(1, 2)", "TABLE"),
+        ("def f(): TABLE[0] += 1", "TABLE"), ("def f(): next(NUMBERS)", "NUMBERS"),
+    ],
+)  # fmt: skip
+def test_what_is_put_into_a_table_is_found(code: str, name: str) -> None:
+    assert name in set(mutated(ast.parse(code)))
+    assert "TABLE" not in set(mutated(ast.parse("def f(): return TABLE['a'], TABLE.get(1), TABLE.items()")))
+
+
+@pytest.mark.parametrize("value", [Signal(), [Signal()], {"a": object()}, (deque[int](),), Process])
+def test_values_that_can_change_are_found(value: Any) -> None:
+    assert never_changes(value) is isinstance(value, type)
 
 
 def test_the_settings_are_read_where_the_process_is_made_and_where_none_runs() -> None:

@@ -244,19 +244,46 @@ def test_no_two_classes_have_one_name() -> None:
 
 
 def test_the_relay_calls_verbs_of_the_conversation_and_reaches_into_none_of_its_parts() -> None:
-    reaching = [
-        f"{path}:{node.lineno}"
+    found = {
+        f"{path}:{line}"
         for path, tree in sources().items()
         if path.startswith("relay/")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute)
-        and isinstance(inner := node.value, ast.Attribute)
-        and (
-            (isinstance(inner.value, ast.Attribute) and inner.value.attr in ("conversation", "_conversation"))
-            or (isinstance(inner.value, ast.Name) and inner.value.id == "conversation")
-        )
-    ]
-    assert reaching == []
+        for line in reaching_in(tree)
+    }
+    assert found == set()
+
+
+def reaching_in(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines that name a private part of a conversation, or a member of a part."""
+
+    def is_conversation(node: ast.AST) -> bool:
+        match node:
+            case ast.Attribute(attr="conversation" | "_conversation") | ast.Name(id="conversation"):
+                return True
+        return False
+
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Attribute(value=inner)) if is_conversation(inner):
+                yield node.lineno
+            case ast.Attribute(value=inner, attr=name) if name.startswith("_") and is_conversation(inner):
+                yield node.lineno
+            case ast.Call(func=ast.Name(id="getattr" | "vars" | "setattr"), args=[inner, *_]) if (
+                is_conversation(inner)
+            ):
+                yield node.lineno
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("self.conversation.quiet(now)", 0), ("owner.conversation.answers", 0), ("conversation.ready", 0),
+        ("self.conversation.items.order", 1), ("conversation._parts", 1), ("self._conversation._parts", 1),
+        ("self.owner.conversation._parts.items", 2), ("getattr(conversation, name)", 1),
+    ],
+)  # fmt: skip
+def test_reaching_into_a_conversation_is_found(code: str, count: int) -> None:
+    assert len(list(reaching_in(ast.parse(code)))) == count
 
 
 def test_a_live_session_has_few_attributes() -> None:

@@ -8,12 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parts.tones import tone
 from voiceapp.audio import pcm
-
-
-def tone(hz: float, rate: int, seconds: float = 1.0) -> bytes:
-    t = np.arange(int(rate * seconds)) / rate
-    return pcm.from_float((0.5 * np.sin(2 * np.pi * hz * t)).astype(np.float32))
 
 
 @given(st.binary(max_size=200).map(lambda data: data[: len(data) // 2 * 2]))

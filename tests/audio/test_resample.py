@@ -5,14 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.parts.tones import tone
 from voiceapp.audio import g711, pcm
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.resample import Resampler, Transcoder
-
-
-def tone(hz: float, rate: int, seconds: float = 1.0) -> bytes:
-    t = np.arange(int(rate * seconds)) / rate
-    return pcm.from_float((0.5 * np.sin(2 * np.pi * hz * t)).astype(np.float32))
 
 
 def pitch_hz(samples: bytes, rate: int) -> float:

@@ -17,6 +17,8 @@ import soundfile
 from numpy.typing import NDArray
 from playwright.sync_api import Browser, Page, Playwright
 
+from tests.parts.waits import PATIENCE_S
+
 HERE = Path(__file__).resolve().parent
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = [
@@ -113,7 +115,7 @@ def heard(page: Page) -> Heard:
     return Heard(data["rate"], np.frombuffer(base64.b64decode(data["samples"]), "<f4").copy())
 
 
-def until(page: Page, expression: str, timeout_s: float = 10) -> None:
+def until(page: Page, expression: str, timeout_s: float = PATIENCE_S) -> None:
     """Wait until an expression holds; the page's policy forbids Playwright's own way of waiting."""
     end = time.monotonic() + timeout_s
     while not page.evaluate(expression):

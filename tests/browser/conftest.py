@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import soundfile
 from django.conf import settings
-from playwright.sync_api import Playwright, sync_playwright
+from playwright.sync_api import Playwright, expect, sync_playwright
 
 from tests.browser.browser import CHROMIUM, close_shared
 from tests.browser.scripted import ScriptedServer
 from tests.parts.engine_parts import say, words_of
+from tests.parts.waits import PATIENCE_S
 
 if not settings.configured and not os.environ.get("DJANGO_SETTINGS_MODULE"):
     settings.configure(USE_TZ=True)
@@ -25,6 +26,7 @@ def playwright() -> Iterator[Playwright]:
     """Playwright's driver; the tests are skipped where there is no Chromium."""
     if not Path(CHROMIUM).exists():
         pytest.skip(f"no Chromium at {CHROMIUM}")
+    expect.set_options(timeout=PATIENCE_S * 1000)
     with sync_playwright() as driver:
         yield driver
         close_shared()
@@ -33,9 +35,8 @@ def playwright() -> Iterator[Playwright]:
 @pytest.fixture
 def server() -> Iterator[ScriptedServer]:
     """A scripted server with one assistant."""
-    running = ScriptedServer()
-    yield running
-    running.close()
+    with ScriptedServer() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from tests.parts.places import ROOT
+from tests.parts.waits import PATIENCE_S
 
 HERE = Path(__file__).resolve().parent
 POLICY = (
@@ -115,15 +116,17 @@ class Link:
 
         self._server.run(cut())
 
-    def wait_text(self, wanted: Callable[[dict[str, Any]], bool], timeout_s: float = 10) -> dict[str, Any]:
+    def wait_text(
+        self, wanted: Callable[[dict[str, Any]], bool], timeout_s: float = PATIENCE_S
+    ) -> dict[str, Any]:
         """Return the first text from the page that is wanted, waiting for it."""
         return self._server.wait(lambda: next((text for text in self.texts if wanted(text)), None), timeout_s)
 
-    def wait_type(self, name: str, timeout_s: float = 10) -> dict[str, Any]:
+    def wait_type(self, name: str, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """Return the first event of a type from the page, waiting for it."""
         return self.wait_text(lambda text: text["type"] == name, timeout_s)
 
-    def wait_frames(self, count: int, timeout_s: float = 15) -> list[bytes]:
+    def wait_frames(self, count: int, timeout_s: float = PATIENCE_S) -> list[bytes]:
         """Return the first ``count`` microphone frames, waiting for them."""
         self._server.wait(lambda: len(self.frames) >= count or None, timeout_s)
         return self.frames[:count]
@@ -153,9 +156,15 @@ class ScriptedServer:
             libraries={"static": "tests.browser.plain_static"},
         )
 
+    def __enter__(self) -> ScriptedServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the server's loop and return its result."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
 
     def wait(self, look: Callable[[], T | None], timeout_s: float) -> T:
         """Return what ``look`` finds, waiting until it finds something."""
@@ -168,7 +177,7 @@ class ScriptedServer:
                 self._changed.wait(left)
             return found
 
-    def link(self, number: int = 0, timeout_s: float = 10) -> Link:
+    def link(self, number: int = 0, timeout_s: float = PATIENCE_S) -> Link:
         """Return the page's socket of that number, waiting for its first message."""
         return self.wait(lambda: self.links[number] if len(self.links) > number else None, timeout_s)
 
@@ -181,7 +190,7 @@ class ScriptedServer:
 
         self.run(shut())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE_S)
         self._loop.close()
 
     async def _listen(self) -> Server:

@@ -21,6 +21,7 @@ from tests.parts.places import ROOT
 from tests.parts.proxy import Proxy, proxy
 from tests.parts.scripted import Service, service
 from tests.parts.servers import Server
+from tests.parts.waits import PATIENCE_S
 
 FAKE = microphone_flags(None)
 FASTER = 10
@@ -40,7 +41,7 @@ class Network:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine there and return its result."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
 
     def proxy(self, url: str, **options: Any) -> Proxy:
         """Put a proxy before an address."""
@@ -61,7 +62,7 @@ class Network:
         """End everything."""
         self.run(self._stack.aclose())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE_S)
         self._loop.close()
 
 
@@ -125,12 +126,12 @@ def test_a_line_that_dies_without_a_word_in_mid_answer_loses_and_repeats_nothing
         # The service goes on, and so does whoever speaks.
         network.run(upstream.say(" three four.", pcm16(tone(24000, 2))))
         network.run(upstream.end_answer("One two three four."))
-        expect(page.locator("#status-word")).to_have_text("Reconnecting", timeout=8000)
+        expect(page.locator("#status-word")).to_have_text("Reconnecting")
         assert len(upstream.audio) - died <= 48_000 * 0.3, "nothing comes through a dead line"
         network.call(between.thaw)
-        expect(page.locator("#status-word")).not_to_have_text("Reconnecting", timeout=8000)
+        expect(page.locator("#status-word")).not_to_have_text("Reconnecting")
         expect(page.locator(".line.assistant .said")).to_have_text("One two three four.")
-        expect(page.locator("#status-word")).to_have_text("Listening", timeout=8000)
+        expect(page.locator("#status-word")).to_have_text("Listening")
         assert upstream.connections == 1
         expect(page.locator(".notice")).to_have_count(0)
         expect(page.locator(".line.assistant")).to_have_count(1)

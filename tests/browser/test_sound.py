@@ -23,6 +23,7 @@ from tests.browser.browser import (
     write_wav,
 )
 from tests.browser.scripted import ASSISTANT, Link, ScriptedServer
+from tests.parts.waits import PATIENCE_S
 from voiceapp.audio import g711
 from voiceapp.audio.formats import AudioFormat
 
@@ -61,7 +62,7 @@ def _talk(page: Page, server: ScriptedServer, **changes: Any) -> Link:
     return link
 
 
-def _wait_final(link: Link, item: str, timeout_s: float = 10) -> int:
+def _wait_final(link: Link, item: str, timeout_s: float = PATIENCE_S) -> int:
     report = link.wait_text(lambda text: text.get("final") is True and text["item_id"] == item, timeout_s)
     return int(report["played_ms"])
 

@@ -16,6 +16,7 @@ from tests.browser.browser import heard, microphone_flags, open_page, wait_tap
 from tests.browser.product import running_product
 from tests.browser.scripted import Link, ScriptedServer
 from tests.parts.mcp_server import ToolServer, tool_server
+from tests.parts.waits import PATIENCE_S
 
 FAKE = microphone_flags(None)
 DESKTOP = {"width": 1280, "height": 800}
@@ -213,7 +214,7 @@ def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield running
 
 
-def _until(page: Page, holds: Callable[[], bool], timeout_s: float = 20) -> None:
+def _until(page: Page, holds: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
     end = time.monotonic() + timeout_s
     while not holds():
         assert time.monotonic() < end
@@ -239,15 +240,15 @@ def test_the_embedded_engine_calls_a_server_that_the_admin_named(
         page.on("websocket", lambda socket: socket.on("framereceived", lambda data: told.append(str(data))))
         page.goto(link.split("/signin/")[0] + "/")
         _say(page, "Hello")
-        expect(page.locator(".line.assistant .said")).not_to_be_empty(timeout=30_000)
+        expect(page.locator(".line.assistant .said")).not_to_be_empty()
         # The server is asked for its tools while the conversation goes on.
         _until(page, lambda: any("mcp_list_tools.completed" in text for text in told))
         _say(page, "What is the status of order 7?")
-        expect(page.locator(".approval h3")).to_have_text("Allow “Order status” (shop)?", timeout=30_000)
+        expect(page.locator(".approval h3")).to_have_text("Allow “Order status” (shop)?")
         expect(page.locator(".approval .given")).to_have_text("Order7")
         page.get_by_role("button", name="Allow", exact=True).click()
-        expect(page.locator(".line.tool .meta")).to_have_text("done", timeout=15_000)
-        expect(page.locator(".line.assistant .said").last).to_contain_text("on its way", timeout=15_000)
+        expect(page.locator(".line.tool .meta")).to_have_text("done")
+        expect(page.locator(".line.assistant .said").last).to_contain_text("on its way")
         # One for each thing said, and one after the call.
         assert len([text for text in told if '"response.created"' in text]) == 3
         assert "Bearer s3cret-token" in {request.get("authorization") for request in shop.requests}

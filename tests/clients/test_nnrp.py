@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import websockets
 
+from tests.parts.waits import PATIENCE_S
 from voiceapp.clients import nnrp as client_module
 from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import RemoteProtocolError, UpstreamClosed, UpstreamRefused, VoiceAppError
@@ -116,6 +117,6 @@ async def test_a_connection_that_ends_ends_what_is_under_way() -> None:
 
 async def test_a_silent_server_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "ANSWER_S", 0.05)
-    async with server() as url, asyncio.timeout(10):
+    async with server() as url, asyncio.timeout(PATIENCE_S):
         error = await refused(url)
     assert error.code == "upstream_timeout"

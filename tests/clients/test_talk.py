@@ -209,7 +209,7 @@ def test_the_development_server_talks_too(data_dir: Path) -> None:
         assert "5" in turn["assistant"] or "five" in turn["assistant"]
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(PATIENCE_S)
 
 
 MISTAKES: dict[tuple[str, ...], str] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,19 +22,12 @@ ASKED = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    running = ScriptedServer()
-    yield running
-    running.close()
-
-
 @pytest.mark.parametrize("allowed", [True, False])
-async def test_a_call_is_answered_by_the_option_and_said_aloud(server: ScriptedServer, allowed: bool) -> None:
+async def test_a_call_is_answered_by_the_option_and_said_aloud(allowed: bool) -> None:
     lines: list[str] = []
     talk = Talk(lines.append, allow_tools=allowed)
 
-    def serve() -> dict[str, Any]:
+    def serve(server: ScriptedServer) -> dict[str, Any]:
         link = server.link()
         link.send(READY)
         link.send(ASKED)
@@ -45,9 +37,11 @@ async def test_a_call_is_answered_by_the_option_and_said_aloud(server: ScriptedS
         return found
 
     async with asyncio.timeout(PATIENCE_S):
-        _, answered = await asyncio.gather(
-            talk.run(server.url, "", file=None, texts=["Buy one."], assistant=None), asyncio.to_thread(serve)
-        )
+        with ScriptedServer() as server:
+            _, answered = await asyncio.gather(
+                talk.run(server.url, "", file=None, texts=["Buy one."], assistant=None),
+                asyncio.to_thread(serve, server),
+            )
     assert answered["item"] == {
         "type": "mcp_approval_response", "approval_request_id": "q1", "approve": allowed,
     }  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from voiceapp.datafolder import processes
+from tests.parts.waits import PATIENCE_S
 from voiceapp.datafolder.processes import Ownership
 
 
@@ -32,18 +33,30 @@ def test_a_process_that_just_begins_is_not_taken_for_dead(
 ) -> None:
     folder = tmp_path / "processes"
     begins, looks = Ownership(folder), Ownership(folder)
-    lock = processes._lock
+    lock = fcntl.flock
     found: list[set[str]] = []
+    has_looked = threading.Event()
     looking = threading.Thread(target=lambda: found.append(looks.dead()))
 
-    def lock_late(file: Any, *, wait: bool = False) -> None:
-        if Path(file.name).parent == folder and not looking.ident:
+    def lock_late(file: Any, how: int) -> None:
+        """Lock as ever, but let the other look between the file of the one that begins and its lock."""
+        of_a_process = Path(file.name).parent == folder
+        if threading.current_thread() is looking:
+            if not of_a_process:
+                # It waits for whoever begins.
+                has_looked.set()
+            try:
+                lock(file, how)
+            finally:
+                has_looked.set()
+            return
+        if of_a_process and not looking.ident:
             looking.start()
-            looking.join(0.2)
-        lock(file, wait=wait)
+            assert has_looked.wait(PATIENCE_S)
+        lock(file, how)
 
-    monkeypatch.setattr(processes, "_lock", lock_late)
+    monkeypatch.setattr(fcntl, "flock", lock_late)
     begins.name()
-    looking.join()
+    looking.join(PATIENCE_S)
     assert found == [set()]
     begins.release()

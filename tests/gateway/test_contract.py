@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from django.conf import settings
 from django.core.management import CommandError, call_command
 from jsonschema import Draft202012Validator
 
-from tests.parts.chat_server import chat_server, chunk, sse, text
+from tests.parts.chat_server import answering, chat_server, chunk, sse, text
 from tests.parts.contracts import load
 from voiceapp.config import VoiceConfig
 from voiceapp.records.models import TokenUsage
@@ -51,25 +49,26 @@ async def test_the_second_try_may_fit(
         *(sse(text(answer), STOP, USAGE, "[DONE]") for answer in ("Seven, I think.", '{"score": 7}'))
     )
     async with chat_server(script=script) as chat:
-        voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="upstream-model")
-        monkeypatch.setattr(settings, "VOICE", voice)
-        monkeypatch.setattr(text_engines(), "_made", {})
-        asked = {"messages": [{"role": "user", "content": "How good was it?"}], "structured_schema": SCHEMA}
-        answer = await gateway.post(address, json=asked)
-        assert answer.status_code == 200
-        if address == "/v1/generate":
-            assert answer.json()["structured"] == {"score": 7}
-        else:
-            assert json.loads(json.loads(answer.text.split("data: ")[1].splitlines()[0])["text"]) == {
-                "score": 7
+        with answering(monkeypatch, chat):
+            asked = {
+                "messages": [{"role": "user", "content": "How good was it?"}],
+                "structured_schema": SCHEMA,
             }
-        assert len(chat.requests) == 2
-        # It is told what it said and what was wrong with it.
-        said, wrong = (message["content"] for message in chat.requests[1]["messages"][-2:])
-        assert said == "Seven, I think."
-        assert wrong
-        assert (await TokenUsage.objects.aget()).tokens_in == 22
-        await text_engines().aclose()
+            answer = await gateway.post(address, json=asked)
+            assert answer.status_code == 200
+            if address == "/v1/generate":
+                assert answer.json()["structured"] == {"score": 7}
+            else:
+                assert json.loads(json.loads(answer.text.split("data: ")[1].splitlines()[0])["text"]) == {
+                    "score": 7
+                }
+            assert len(chat.requests) == 2
+            # It is told what it said and what was wrong with it.
+            said, wrong = (message["content"] for message in chat.requests[1]["messages"][-2:])
+            assert said == "Seven, I think."
+            assert wrong
+            assert (await TokenUsage.objects.aget()).tokens_in == 22
+            await text_engines().aclose()
 
 
 def test_the_golden_document_goes_into_a_file(tmp_path: Path) -> None:

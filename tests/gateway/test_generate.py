@@ -213,7 +213,7 @@ async def test_requests_at_once_are_limited(
         await asyncio.wait_for(chat.left.wait(), PATIENCE_S)
 
 
-async def test_a_client_that_leaves_ends_the_work_behind_within_a_second(
+async def test_a_client_that_leaves_ends_the_work_behind(
     gateway: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = sse(text("One "), text("two "), text("three "))
@@ -244,7 +244,8 @@ async def test_silence_is_broken_by_comments(
         chat_behind(monkeypatch, hold=asyncio.Event()),
         gateway.stream("POST", "/v1/generate/stream", json=HELLO) as running,
     ):
-        assert await anext(running.aiter_bytes()) == b": ping\n\n"
+        # On a busy machine two of them may come at once.
+        assert (await anext(running.aiter_bytes())).startswith(b": ping\n\n")
 
 
 async def test_the_golden_document_holds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,11 +70,6 @@ class World(EngineSteps):
             segments = [Segment("what is", 0, 200), Segment("this", 220, 300)]
             self.engine.take(self.engine.session.transcript_final(item_id, "what is this", segments))
 
-    def do_no_words(self, pick: int) -> None:
-        if wanted := self.pending(Transcribe):
-            item_id = wanted[pick % len(wanted)].item_id
-            self.engine.take(self.engine.session.transcript_failed(item_id, "model_unavailable", "No."))
-
     def do_say(self, pick: int) -> None:
         self.engine.say("hello")
 

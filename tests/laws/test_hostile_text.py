@@ -218,7 +218,7 @@ async def test_answers_under_way_end_in_words_when_the_server_stops(tmp_path: Pa
                         await asyncio.sleep(0.02)
                 server.send(signal.SIGTERM)
                 whole, streamed, chatted = await asyncio.gather(*asked)
-            assert await asyncio.to_thread(server.process.wait, 20) == 0
+            assert await asyncio.to_thread(server.process.wait, PATIENCE_S) == 0
             assert "Traceback" not in await asyncio.to_thread(Path(server.log.name).read_text)
         finally:
             server.stop()

@@ -48,7 +48,7 @@ def daphne(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daphne]:
         yield Daphne(f"ws://127.0.0.1:{port}")
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE_S)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from tests.parts.chat_server import calls, chat_server, chunk, ending, fragment, sse
+from tests.parts.chat_server import answering, calls, chat_server, chunk, ending, fragment, sse
 from tests.parts.contracts import FOLDER, load
 from tests.parts.forgetting import forget_tokens
 from tests.parts.nnrp_parts import (
@@ -32,7 +32,6 @@ from voiceapp.config import EMBEDDED_MODEL
 from voiceapp.errors import RemoteProtocolError, UpstreamRefused
 from voiceapp.nnrp.backing import FAILING_MODEL
 from voiceapp.records.models import ApiToken, TokenUsage
-from voiceapp.text.providers import text_engines
 from voiceapp.types import JsonObject
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -155,11 +154,9 @@ async def test_the_command_prints_events_as_json_and_tool_calls(
     tools.write_text(json.dumps([tool]))
     script = [calls(fragment(0, id="a", name="look", arguments='{"x":1}')), ending(), chunk(usage=USAGE)]
     async with chat_server(script=sse(*script, "[DONE]")) as chat:
-        config = replace(settings.VOICE, text_base_url=chat.base_url, text_model="some-model")
-        monkeypatch.setattr(settings, "VOICE", config)
-        monkeypatch.setattr(text_engines(), "_made", {})
-        plain = await run(server, "Look.", "--token", token, "--tools", str(tools))
-        printed = await run(server, "Look.", "--token", token, "--tools", str(tools), "--json")
+        with answering(monkeypatch, chat, text_model="some-model"):
+            plain = await run(server, "Look.", "--token", token, "--tools", str(tools))
+            printed = await run(server, "Look.", "--token", token, "--tools", str(tools), "--json")
     assert '[calls look {"x":1}]' in plain
     events = [json.loads(line) for line in printed.splitlines()]
     check_events(events)

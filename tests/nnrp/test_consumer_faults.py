@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator
 
 import pytest
 import websockets
-from channels.testing import WebsocketCommunicator
 
 from tests.fuzz_nnrp import fuzz
 from tests.parts.chat_server import text
 from tests.parts.clock import pass_time
 from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, nnrp_app, serving, steady
 from tests.parts.nnrp_talk import begin, raw, received, submit, talking
+from tests.parts.sockets import PatientSocket
 from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import UpstreamClosed
@@ -69,22 +69,19 @@ async def test_nobody_comes_in_without_a_token(query: str) -> None:
 
 async def test_a_server_that_cannot_answer_by_http_closes_with_a_code() -> None:
     # Daphne has no extension for it.
-    socket = WebsocketCommunicator(nnrp_app(Door(Scripted(steady))), "/nnrp")
+    socket = PatientSocket(nnrp_app(Door(Scripted(steady))), "/nnrp")
     assert await socket.connect() == (False, 4001)
 
 
-async def test_a_stopping_server_lets_operations_end_and_says_goodbye(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(consumer, "DRAIN_S", 0.3)
-    endless = Endless()
+async def test_a_stopping_server_lets_operations_end_and_says_goodbye() -> None:
+    endless, may_end = Endless(pause_s=1), asyncio.Event()
 
     async def script(asked: JsonObject) -> AsyncGenerator[JsonObject]:
         if asked["model"] == "endless":
             async for one in endless(asked):
                 yield one
         yield text("a")
-        await asyncio.sleep(0.1)
+        await may_end.wait()
         yield text("b", finish_reason="stop")
 
     async with talking(script) as (client, _, app):
@@ -96,7 +93,11 @@ async def test_a_stopping_server_lets_operations_end_and_says_goodbye(
         await asyncio.sleep(0)
         late = await (await session.start(body())).result()
         assert late["error"]["code"] == "backend_overload"
+        await pass_time(consumer.DRAIN_S / 2)
+        assert not draining.done()
+        may_end.set()
         assert [event["type"] async for event in ending_soon][-1] == "response.completed"
+        await pass_time(consumer.DRAIN_S)
         with pytest.raises(OperationDropped) as caught:
             await long.result()
         assert caught.value.reason == DropReason.TRANSPORT_CLOSED
@@ -109,6 +110,6 @@ async def test_broken_packets_raise_nothing_and_disturb_nobody() -> None:
     def more(seen: Counter[str]) -> bool:
         return seen["sent"] < 1000 or min(seen[kind] for kind in ("undisturbed", "ERROR", "RESULT_PUSH")) < 2
 
-    found = await fuzz(more, seed=7, patience_s=60)
+    found = await fuzz(more, seed=7, patience_s=PATIENCE_S)
     assert found["problems"] == []
     assert found["seen"]["undisturbed"] >= 2

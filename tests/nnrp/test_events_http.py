@@ -16,7 +16,7 @@ from django.conf import settings
 from httpx_sse import aconnect_sse
 
 from tests.parts.chat_server import chat_server, sse, text
-from tests.parts.clock import until_still
+from tests.parts.clock import in_its_time, pass_time, still_time, until_still
 from tests.parts.contracts import FOLDER, load
 from tests.parts.nnrp_parts import (
     TEXT,
@@ -37,6 +37,7 @@ from tests.parts.nnrp_parts import (
 from tests.parts.waits import PATIENCE_S
 from voiceapp.errors import TextEngineError
 from voiceapp.nnrp import events_http, work
+from voiceapp.nnrp.consumer import DRAIN_S
 from voiceapp.nnrp.events_http import EventsApp
 from voiceapp.nnrp.profile import MAX_REQUEST_BYTES
 from voiceapp.records.models import TokenUsage
@@ -206,16 +207,22 @@ async def test_time_outs_and_failures_are_told_by_the_terminal_event() -> None:
             await asyncio.Event().wait()
         raise TextEngineError("It broke.")
 
-    async with talking(script) as (client, _, _):
-        late = await told(client, {**request(model="slow"), "nnrp": {"timeout_ms": 50}})
+    async with talking(script) as (client, _, app):
+        events = each(client, {**request(model="slow"), "nnrp": {"timeout_ms": 60_000}})
+        late = [await anext(events)]
+        await pass_time(30)
+        assert app.under_way == 1
+        await pass_time(31)
+        late += [event async for event in events]
+        check_events(late)
         broken = await told(client, request())
-    for events, code in ((late, "request_timeout"), (broken, "backend_error")):
-        assert [event["type"] for event in events] == [
+    for found, code in ((late, "request_timeout"), (broken, "backend_error")):
+        assert [event["type"] for event in found] == [
             "response.tool_call.started",
             "response.tool_call.error",
             "response.error",
         ]
-        assert events[-1]["error"]["code"] == code
+        assert found[-1]["error"]["code"] == code
 
 
 async def test_a_client_has_as_many_events_as_it_wants() -> None:
@@ -297,22 +304,22 @@ async def test_requests_wait_for_their_turn_but_not_too_many(monkeypatch: pytest
     assert [events[-1]["type"] for events in answers] == ["response.completed"] * 2
 
 
-async def test_every_operation_has_its_end_when_the_server_stops(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(events_http, "DRAIN_S", 0.3)
-    monkeypatch.setattr(exchange, "STOP_S", 0.0)
-    endless = Endless()
+async def test_every_operation_has_its_end_when_the_server_stops() -> None:
+    endless = Endless(pause_s=1)
     async with talking(endless) as (client, door, app), asyncio.timeout(PATIENCE_S):
         events = each(client, request())
         found = [await anext(events)]
-        stopping = asyncio.create_task(app.drain())
-        # What ends other answers earlier leaves these alone.
-        await exchange.exchanges()._stop()
-        (refused,) = await told(client, request())
+        with still_time():
+            stopping = asyncio.create_task(app.drain())
+            # What ends other answers earlier leaves these alone.
+            exchange.exchanges().stop_soon()
+            await pass_time(exchange.STOP_S)
+            (refused,) = await told(client, request())
+            assert not stopping.done()
+            await pass_time(DRAIN_S - exchange.STOP_S)
+            await in_its_time(stopping)
+            assert app.under_way == 0
         found += [event async for event in events]
-        await stopping
-        assert app.under_way == 0
     check_events(found)
     assert refused["error"] == {
         "type": "server_error",

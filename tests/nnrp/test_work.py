@@ -14,7 +14,7 @@ from tests.parts.clock import pass_time, until_still
 from tests.parts.nnrp_parts import TOKEN, Door, Endless, Scripted, body, nnrp_app, remote, serving, steady
 from tests.parts.nnrp_talk import WIDE, begin, raw, received, submit, talking
 from tests.parts.places import ROOT
-from tests.parts.waits import PATIENCE_S
+from tests.parts.waits import PATIENCE_S, wait_until
 from voiceapp.clients.nnrp import OperationDropped, connect
 from voiceapp.errors import RemoteProtocolError, UpstreamClosed, UpstreamRefused
 from voiceapp.nnrp import consumer, operations, packet_queue, profile, wire, work
@@ -50,14 +50,15 @@ async def test_a_cancel_ends_the_request_behind() -> None:
 
 async def test_a_client_that_goes_away_ends_its_requests() -> None:
     endless = Endless()
-    async with talking(endless) as (client, door, _):
-        running = await (await client.open_session()).start(body())
-        await anext(running.events())
-        await client._socket.close()
+    door = Door(Scripted(endless))
+    async with serving(nnrp_app(door)) as url:
+        async with raw(url) as socket:
+            await begin(socket)
+            await submit(socket, body())
+            assert (await received(socket)).type is MessageType.PARTIAL_RESULT
         async with asyncio.timeout(PATIENCE_S):
             await endless.closed.wait()
-            while not door.charged:
-                await asyncio.sleep(0.01)
+        await wait_until(lambda: bool(door.charged))
     assert door.charged[0][1] > 0
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from django.conf import settings
 
 from voiceapp.text.chat.provider import ChatProvider
 from voiceapp.text.chat.service import RemoteCompletions, client_options
-from voiceapp.text.providers import text_engines
+from voiceapp.text.providers import TextEngines, text_engines
 
 
 @dataclass
@@ -137,11 +137,18 @@ STOP = chunk({"index": 0, "delta": {}, "finish_reason": "stop"})
 USAGE = chunk(usage={"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14})
 
 
+@contextmanager
+def answering(monkeypatch: pytest.MonkeyPatch, chat: ChatServer, **changes: Any) -> Iterator[None]:
+    """Let a chat service answer instead of the brain; ``changes`` are further settings."""
+    voice = {"text_base_url": chat.base_url, "text_model": "upstream-model", **changes}
+    monkeypatch.setattr(settings, "VOICE", replace(settings.VOICE, **voice))
+    with text_engines.use(TextEngines()):
+        yield
+
+
 @asynccontextmanager
 async def chat_behind(monkeypatch: pytest.MonkeyPatch, **script: Any) -> AsyncIterator[Any]:
     """Let a scripted chat service answer instead of the brain."""
     async with chat_server(**script) as chat:
-        voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="upstream-model")
-        monkeypatch.setattr(settings, "VOICE", voice)
-        monkeypatch.setattr(text_engines(), "_made", {})
-        yield chat
+        with answering(monkeypatch, chat):
+            yield chat

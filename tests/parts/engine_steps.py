@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.parts.engine_parts import Client, quiet
-from voiceapp.engine.session.actions import Failed, Opened, Spoken, StartReply
+from voiceapp.engine.session.actions import Failed, Opened, Spoken, StartReply, Transcribe
 from voiceapp.engine.session.items import TimedWord
 from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Finished, TextDelta
 
@@ -20,6 +20,11 @@ class EngineSteps:
 
     def do_stop(self, pick: int) -> None:
         self.engine.take(self.engine.session.speech_stopped(self.clock_ms))
+
+    def do_no_words(self, pick: int) -> None:
+        if wanted := self.pending(Transcribe):
+            item_id = wanted[pick % len(wanted)].item_id
+            self.engine.take(self.engine.session.transcript_failed(item_id, "model_unavailable", "No."))
 
     def do_opened(self, pick: int) -> None:
         self.bring(pick, Opened(), spoken=True)

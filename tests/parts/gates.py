@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from typing import Any, Final
 
+from tests.parts.waits import PATIENCE_S
 from voiceapp.tools.registry import ToolRegistry
+
+BLOCK_S: Final = 50.0
+"""How long the tool that blocks may take: on no machine is this over before a test lets time pass."""
 
 
 def gated_tools() -> tuple[ToolRegistry, dict[str, Any]]:
@@ -25,9 +29,9 @@ def gated_tools() -> tuple[ToolRegistry, dict[str, Any]]:
     def block(number: int) -> str:
         """Block a thread until the test unblocks it."""
         seen["calls"].append(number)
-        seen["unblock"].wait(60)
+        seen["unblock"].wait(PATIENCE_S)
         return "blocked"
 
     tools.add(wait)
-    tools.add(block, timeout_s=3)
+    tools.add(block, timeout_s=BLOCK_S)
     return tools, seen

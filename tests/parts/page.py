@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import AsyncClient
 
 from tests.parts.page_messages import PageMessages
 from tests.parts.scripted import Service, service
+from tests.parts.sockets import PatientSocket
 from tests.parts.waits import PATIENCE_S
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.records.models import ToolCall
@@ -37,12 +37,12 @@ class Page(PageMessages):
 
     def __init__(self, scope_extra: dict[str, Any]) -> None:
         super().__init__()
-        self.socket = WebsocketCommunicator(login_stack(VoiceConsumer.as_asgi()), "/ws/voice/")
+        self.socket = PatientSocket(login_stack(VoiceConsumer.as_asgi()), "/ws/voice/")
         self.socket.scope.update(scope_extra)
         self.closed: int | None = None
 
     async def connect(self, **start: Any) -> None:
-        connected, _ = await self.socket.connect(timeout=PATIENCE_S)
+        connected, _ = await self.socket.connect()
         assert connected
         await self.send({"type": "session.start", **start})
 
@@ -74,7 +74,7 @@ class Page(PageMessages):
     async def hear(self, size: int) -> None:
         """Read until so much audio has come in all."""
         while len(self.audio) < size:
-            self._take(await self.socket.receive_output(timeout=PATIENCE_S))
+            self._take(await self.socket.receive_output())
 
     async def hang_up(self) -> None:
         if self.closed is None:
@@ -141,7 +141,7 @@ async def rows(page: Page) -> list[dict[str, Any]]:
     """Return what was kept of the page's session, in the conversation's order."""
     ready = next(event for event in page.seen if event["type"] == "session.ready")
     session_id = UUID(ready["session_id"])
-    await writer().flush()
+    await writer().flush(timeout_s=PATIENCE_S)
     items = await with_database(history.items, session_id)
     return [{name: getattr(item, name) for name in item.__struct_fields__} for item in items]
 
@@ -167,7 +167,7 @@ async def call(upstream: Service, number: int, arguments: str, name: str = "wait
 
 
 async def calls_made(session: dict[str, Any]) -> list[tuple[str, str]]:
-    await writer().flush()
+    await writer().flush(timeout_s=PATIENCE_S)
     kept = ToolCall.objects.filter(session_id=session["session_id"]).order_by("call_id")
     return [(row.call_id, row.status) async for row in kept]
 

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-
-import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from tests.parts.chat_server import ChatServer, chunk
+from tests.parts.chat_server import chunk
 from voiceapp.records.models import Item, Session
-from voiceapp.text.providers import text_engines
 
 STOP = chunk({"index": 0, "delta": {}, "finish_reason": "stop"})
 
@@ -40,11 +33,3 @@ TURNS = (
     ("user", "I want to book a train ticket to Hamburg. The ticket should be for two people.", None),
     ("assistant", "When does the train leave, and from which station?", "When does the train"),
 )
-
-
-@contextmanager
-def answering(monkeypatch: pytest.MonkeyPatch, chat: ChatServer) -> Iterator[None]:
-    voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="upstream-model")
-    monkeypatch.setattr(settings, "VOICE", voice)
-    monkeypatch.setattr(text_engines(), "_made", {})
-    yield

@@ -6,15 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.contrib.auth.models import User
 
-from tests.parts.chat_server import chat_server, chunk, sse, text
+from tests.parts.chat_server import answering, chat_server, chunk, sse, text
 from tests.parts.hosts import COMPLETED, delta
 from tests.parts.reviewing import TURNS, kept_session
 from voiceapp.records.models import Session
@@ -79,12 +77,10 @@ async def test_only_the_thinker_reads_what_was_said(
     await Session.objects.filter(id=session.id).aupdate(configuration=configuration)
     stop = chunk({"index": 0, "delta": {}, "finish_reason": "stop"})
     async with chat_server(script=sse(text(WRITTEN), stop, "[DONE]")) as chat:
-        voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="upstream-model")
-        monkeypatch.setattr(settings, "VOICE", voice)
-        monkeypatch.setattr(text_engines(), "_made", {})
-        async with own_model(user.pk) if connected else nullcontext() as asked:
-            assert await write_summary(session.id)
-        await text_engines().aclose()
+        with answering(monkeypatch, chat):
+            async with own_model(user.pk) if connected else nullcontext() as asked:
+                assert await write_summary(session.id)
+            await text_engines().aclose()
     await session.arefresh_from_db()
     assert session.heading == title
     assert bool(chat.requests) == (title == "By the chat service")

@@ -11,8 +11,8 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
-from tests.parts.chat_server import chat_server, chunk, sse, text
-from tests.parts.reviewing import STOP, TURNS, USAGE, answering, kept_session
+from tests.parts.chat_server import answering, chat_server, chunk, sse, text
+from tests.parts.reviewing import STOP, TURNS, USAGE, kept_session
 from voiceapp.records.models import Evaluation
 from voiceapp.review import views
 from voiceapp.text.providers import text_engines

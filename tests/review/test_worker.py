@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
-from tests.parts.chat_server import chat_server, sse, text
-from tests.parts.reviewing import STOP, TURNS, USAGE, answering, kept_session
+from tests.parts.chat_server import answering, chat_server, sse, text
+from tests.parts.reviewing import STOP, TURNS, USAGE, kept_session
 from tests.parts.stalls import longest_hold
 from tests.parts.waits import PATIENCE_S
 from voiceapp.process import Process

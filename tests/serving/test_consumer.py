@@ -20,6 +20,7 @@ from tests.parts.engine_parts import loaded
 from tests.parts.nnrp_parts import TOKEN, Door, Scripted, nnrp_app, steady
 from tests.parts.page import call_service
 from tests.parts.scripted import service
+from tests.parts.waits import PATIENCE_S
 from voiceapp.engine.server.consumer import RealtimeConsumer
 from voiceapp.gateway.host_consumer import ModelHostConsumer
 from voiceapp.nnrp import layouts, wire
@@ -91,7 +92,7 @@ async def test_every_message_reaches_its_method(
     socket = ApplicationCommunicator(app, {"type": "websocket"})
     for message in [{"type": "websocket.connect"}, *messages]:
         await socket.send_input(message)
-    await socket.wait(5)
+    await socket.wait(PATIENCE_S)
     assert noted == [("connect", None), *calls]
 
 
@@ -100,7 +101,7 @@ async def test_a_type_that_no_method_is_for_is_a_fault() -> None:
     socket = ApplicationCommunicator(Noting.as_asgi(calls=noted), {"type": "websocket"})
     await socket.send_input({"type": "websocket.telepathy"})
     with pytest.raises(ValueError, match=r"websocket\.telepathy"):
-        await socket.wait(5)
+        await socket.wait(PATIENCE_S)
     assert noted == [("disconnect", 1006)]
 
 
@@ -109,7 +110,7 @@ async def test_an_exception_reaches_the_server_once_the_consumer_let_go() -> Non
     socket = ApplicationCommunicator(Noting.as_asgi(calls=noted, fail=KeyError("x")), {"type": "websocket"})
     await socket.send_input(received(text="fail"))
     with pytest.raises(KeyError):
-        await socket.wait(5)
+        await socket.wait(PATIENCE_S)
     assert noted == [("receive", "fail"), ("disconnect", 1006)]
 
 
@@ -117,8 +118,8 @@ async def test_a_consumer_with_a_code_for_faults_closes_with_it(caplog: pytest.L
     noted: list[tuple[str, Any]] = []
     socket = ApplicationCommunicator(Closing.as_asgi(calls=noted, fail=KeyError("x")), {"type": "websocket"})
     await socket.send_input(received(text="fail"))
-    closed = await socket.receive_output(5)
-    await socket.wait(5)
+    closed = await socket.receive_output(PATIENCE_S)
+    await socket.wait(PATIENCE_S)
     assert closed == {"type": "websocket.close", "code": 4011, "reason": "internal_error"}
     assert noted[-1] == ("disconnect", 1006)
     assert "Closing failed" in caplog.text
@@ -175,7 +176,7 @@ async def test_its_tasks_end_before_it_lets_go() -> None:
     socket = ApplicationCommunicator(Busy.as_asgi(calls=noted), {"type": "websocket"})
     await socket.send_input({"type": "websocket.connect"})
     await socket.send_input(LEFT)
-    await socket.wait(5)
+    await socket.wait(PATIENCE_S)
     assert noted == [("task ended", None), ("disconnect", 1001)]
 
 
@@ -206,7 +207,7 @@ async def most_at_once(app: Any, scope: dict[str, Any], first: list[str | bytes]
         assert message["type"] != "websocket.close", message
 
     serving = asyncio.create_task(app({"type": "websocket", **scope}, receive, send))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not through.is_set():
             before = taken
             await asyncio.sleep(0)

@@ -7,17 +7,12 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from tests.parts.schemas import doubling
 from tests.parts.stalls import longest_hold
 from voiceapp.errors import TextEngineError
 from voiceapp.text import structured
 from voiceapp.text.asking import ATTEMPTS, Spent, ask, ask_for
 from voiceapp.types import JsonObject
-
-
-def doubling(depth: int) -> JsonObject:
-    """A schema of a few lines that takes 2 to the power of ``depth`` steps to check."""
-    twice = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(depth)}
-    return {"type": "object", "$ref": "#/$defs/a0", "$defs": {**twice, f"a{depth}": {}}}
 
 
 class Nothing:

@@ -8,24 +8,21 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 import websockets
-from django.conf import settings
 from django.contrib.auth.models import User
 
 from tests.gateway.test_host_consumer import ask, page, until
-from tests.parts.chat_server import chat_server, chunk, sse, text
+from tests.parts.chat_server import answering, chat_server, chunk, sse, text
 from tests.parts.hosts import COMPLETED, Host, delta, generate, host
 from tests.parts.places import ROOT
 from tests.parts.waits import PATIENCE_S
 from voiceapp.nnrp import layouts, wire
 from voiceapp.nnrp.wire import MessageType
 from voiceapp.records.models import Assistant
-from voiceapp.text.providers import text_engines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,19 +70,17 @@ async def test_each_assistant_has_the_thinker_that_was_chosen_for_it(
         await Assistant.objects.acreate(slug=slug or "settings", name=slug or "Settings", thinking=slug)
     script = sse(text("The chat service says so."), STOP, "[DONE]")
     async with chat_server(script=script) as chat, host(server, token) as mine:
-        voice = replace(settings.VOICE, text_base_url=chat.base_url, text_model="some-model", summaries=False)
-        monkeypatch.setattr(settings, "VOICE", voice)
-        monkeypatch.setattr(text_engines(), "_made", {})
         told: dict[str, str] = {}
-        for slug in ("embedded", "chat", "model-host", "settings"):
-            async with page(server, user, slug) as browser:
-                await until(browser, "session.ready")
-                await ask(browser, "What is twelve times twelve?")
-                if slug == "model-host":
-                    await mine.say(await mine.accept(), delta("My own model says so."), COMPLETED)
-                told[slug] = (await until(browser, "response.output_text.done"))["text"]
-                await browser.send(json.dumps({"type": "session.end"}))
-                await until(browser, "session.ended")
+        with answering(monkeypatch, chat, summaries=False):
+            for slug in ("embedded", "chat", "model-host", "settings"):
+                async with page(server, user, slug) as browser:
+                    await until(browser, "session.ready")
+                    await ask(browser, "What is twelve times twelve?")
+                    if slug == "model-host":
+                        await mine.say(await mine.accept(), delta("My own model says so."), COMPLETED)
+                    told[slug] = (await until(browser, "response.output_text.done"))["text"]
+                    await browser.send(json.dumps({"type": "session.end"}))
+                    await until(browser, "session.ended")
     assert "144" in told.pop("embedded")
     assert told == {
         "chat": "The chat service says so.",

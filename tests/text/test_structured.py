@@ -6,14 +6,9 @@ import json
 
 import pytest
 
+from tests.parts.schemas import doubling
 from voiceapp.text import structured
 from voiceapp.types import JsonObject
-
-
-def doubling(depth: int) -> JsonObject:
-    """A schema of a few lines that takes 2 to the power of ``depth`` steps to check."""
-    twice = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(depth)}
-    return {"type": "object", "$ref": "#/$defs/a0", "$defs": {**twice, f"a{depth}": {}}}
 
 
 async def test_a_large_answer_of_a_plain_schema_is_checked_to_its_end() -> None:

@@ -11,12 +11,12 @@ import jsonschema
 import pytest
 from msgspec import Meta
 
+from tests.parts.clock import pass_time
+from tests.parts.tool_runs import CONTEXT, run
 from voiceapp.errors import InvalidArguments, ToolFailed, UnknownTool
 from voiceapp.tools.functions import MAX_OUTPUT_CHARS, failure
 from voiceapp.tools.registry import MAX_PROGRESS_CHARS, ToolContext, ToolRegistry, registry
 from voiceapp.tools.shipped.clock_and_sums import current_time
-
-CONTEXT = ToolContext(uuid4(), 7, "call_1")
 
 
 def opening_hours(
@@ -32,12 +32,6 @@ def opening_hours(
     This is not for the model.
     """
     return {"shop": shop, "day": day, "floors": floors, "user": context.user_id}
-
-
-async def run(function: Any, arguments: str, **limits: Any) -> str:
-    tools = ToolRegistry()
-    made = tools.add(function, **limits)
-    return await tools.run(made.name, arguments, CONTEXT, [made.name])
 
 
 def test_a_tool_is_described_by_its_signature() -> None:
@@ -96,8 +90,10 @@ async def test_a_slow_tool_is_given_up() -> None:
         await asyncio.sleep(30)
         return "too late"
 
+    running = asyncio.create_task(run(slow, "", timeout_s=20))
+    await pass_time(21)
     with pytest.raises(ToolFailed) as caught:
-        await run(slow, "", timeout_s=0.05)
+        await running
     assert caught.value.code == "timeout"
 
 

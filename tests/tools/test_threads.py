@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from typing import Any
-from uuid import uuid4
 
 import pytest
 
-from tests.parts.waits import PATIENCE_S
+from tests.parts.tool_runs import CONTEXT, run
+from tests.parts.waits import PATIENCE_S, wait_until
 from voiceapp.errors import ToolFailed
-from voiceapp.tools.registry import ToolContext, ToolRegistry
+from voiceapp.tools.registry import ToolRegistry
 from voiceapp.tools.threads import ToolThreads
-
-CONTEXT = ToolContext(uuid4(), 7, "call_1")
-
-
-async def run(function: Any, arguments: str, **limits: Any) -> str:
-    tools = ToolRegistry()
-    made = tools.add(function, **limits)
-    return await tools.run(made.name, arguments, CONTEXT, [made.name])
 
 
 async def test_a_synchronous_tool_does_not_hold_up_the_loop() -> None:
@@ -41,10 +31,12 @@ async def test_a_tool_that_never_returns_keeps_one_thread_of_a_bounded_number() 
 
     def stuck() -> str:
         """Hang."""
-        gate.wait(10)
+        gate.wait(PATIENCE_S)
         return "at last"
 
     tools.add(stuck, timeout_s=0.05)
+    # The same with the time that every tool has.
+    tools.add(stuck, name="patient")
     for _ in range(2):
         with pytest.raises(ToolFailed) as caught:
             await tools.run("stuck", "", CONTEXT, ["stuck"])
@@ -54,10 +46,8 @@ async def test_a_tool_that_never_returns_keeps_one_thread_of_a_bounded_number() 
         await tools.run("stuck", "", CONTEXT, ["stuck"])
     assert caught.value.code == "tools_busy"
     gate.set()
-    async with asyncio.timeout(PATIENCE_S):
-        while threads.running:
-            await asyncio.sleep(0.005)
-    assert await tools.run("stuck", "", CONTEXT, ["stuck"]) == "at last"
+    await wait_until(lambda: not threads.running)
+    assert await tools.run("patient", "", CONTEXT, ["patient"]) == "at last"
 
 
 async def test_a_thread_that_would_end_the_process_ends_its_call() -> None:

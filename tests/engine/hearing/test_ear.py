@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.parts.ears import ear_with
+from tests.parts.ears import ear_with, transcript
 from tests.parts.engine_parts import (
     LEAD_MS,
     heard_as,
@@ -20,14 +18,7 @@ from tests.parts.engine_parts import (
 )
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.hearing.ear import Captions, Ear
-from voiceapp.engine.hearing.utterance import Utterance
-from voiceapp.engine.inference.pool import Priority
 from voiceapp.engine.turns.detector import SpeechStarted, SpeechStopped, TurnDetector, TurnSettings
-
-
-def transcript(ear: Ear) -> str:
-    utterance = Utterance(loaded(), ear, 0)
-    return asyncio.run(utterance.words(ear.end_ms, Priority.FINAL))
 
 
 def noise(ms: int, dbfs: float) -> bytes:
@@ -69,8 +60,10 @@ def test_the_size_of_frames_does_not_matter() -> None:
     audio = recording("digits")
     whole = Ear(loaded().detector, AudioFormat.PCM16)
     expected = whole.hear(audio)
-    pieces = ear_with(audio, frame_ms=7)
-    found = [window.probability for window in pieces._windows]
+    pieces = Ear(loaded().detector, AudioFormat.PCM16)
+    size = 7 * AudioFormat.PCM16.bytes_per_ms
+    frames = [audio[at : at + size] for at in range(0, len(audio), size)]
+    found = [window.probability for frame in frames for window in pieces.hear(frame)]
     assert found == pytest.approx([window.probability for window in expected], abs=0.01)
     assert pieces.end_ms == whole.end_ms
 

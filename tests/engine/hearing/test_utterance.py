@@ -20,11 +20,6 @@ from voiceapp.engine.hearing.utterance import Utterance
 from voiceapp.engine.inference.pool import Priority
 
 
-def transcript(ear: Ear) -> str:
-    utterance = Utterance(loaded(), ear, 0)
-    return asyncio.run(utterance.words(ear.end_ms, Priority.FINAL))
-
-
 def test_long_speech_is_divided_and_nothing_is_lost() -> None:
     names = ("austen-1", "austen-2", "jfk", "capital", "timer")
     audio = b"".join(recording(name) + quiet(300) for name in names)

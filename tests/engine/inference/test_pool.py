@@ -24,10 +24,10 @@ async def test_what_is_waited_for_most_runs_first(pool: InferencePool) -> None:
 
     def hold() -> None:
         begun.set()
-        go.wait(10)
+        go.wait(PATIENCE_S)
 
     first = asyncio.create_task(pool.run(Priority.PARTIAL, hold))
-    await asyncio.to_thread(begun.wait, 10)
+    await asyncio.to_thread(begun.wait, PATIENCE_S)
     rest = [
         asyncio.create_task(pool.run(priority, order.append, name))
         for priority, name in (
@@ -45,7 +45,7 @@ async def test_what_is_waited_for_most_runs_first(pool: InferencePool) -> None:
 
 async def test_detection_never_waits_behind_recognition(pool: InferencePool) -> None:
     go = threading.Event()
-    held = asyncio.create_task(pool.run(Priority.FINAL, go.wait, 10))
+    held = asyncio.create_task(pool.run(Priority.FINAL, go.wait, PATIENCE_S))
     await asyncio.sleep(0)
     assert await asyncio.wait_for(pool.detect(lambda: "heard"), PATIENCE_S) == "heard"
     assert not held.done()
@@ -55,7 +55,7 @@ async def test_detection_never_waits_behind_recognition(pool: InferencePool) -> 
 
 async def test_a_job_cancelled_in_the_queue_never_runs(pool: InferencePool) -> None:
     go, ran = threading.Event(), list[int]()
-    held = asyncio.create_task(pool.run(Priority.FINAL, go.wait, 10))
+    held = asyncio.create_task(pool.run(Priority.FINAL, go.wait, PATIENCE_S))
     await asyncio.sleep(0)
     unwanted = asyncio.create_task(pool.run(Priority.PARTIAL, ran.append, 1))
     await asyncio.sleep(0)

@@ -188,7 +188,7 @@ async def test_a_frame_waits_for_no_disk_and_costs_no_more_the_longer_it_goes_on
     live = recorder(tmp_path)
     frame = tone(20)
     disk_is_back = threading.Event()
-    disk().submit(lambda: (disk_is_back.wait(60), None)[1])
+    disk().submit(lambda: (disk_is_back.wait(PATIENCE_S), None)[1])
 
     def record(end_ms: int) -> None:
         for start in range(0, end_ms, 20):

@@ -110,7 +110,7 @@ def python(code: str, data_dir: Path) -> dict[str, Any]:
     return {"args": [sys.executable, "-c", code], "cwd": ROOT, "env": {**clean, **more}, "text": True}
 
 
-def test_kill_9_loses_a_second_of_text_and_two_of_audio_at_most(tmp_path: Path) -> None:
+def test_kill_9_loses_nothing_that_was_committed_and_two_seconds_of_audio_at_most(tmp_path: Path) -> None:
     process = subprocess.Popen(**python(_TALKS, tmp_path), stdout=subprocess.PIPE)
     assert process.stdout is not None
     last = {"said": 0, "committed": 0}

@@ -12,6 +12,7 @@ from django.db import OperationalError, connection
 
 from tests.parts.kept_records import item, opened
 from tests.parts.stalls import growth
+from tests.parts.waits import PATIENCE_S, wait_until
 from voiceapp.conversation.records import Record
 from voiceapp.records.models import Item
 from voiceapp.records.store import rows
@@ -24,9 +25,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 async def test_a_write_that_fails_is_repeated(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     session_id = await opened(user)
     attempts: list[int] = []
+    more_is_said = threading.Event()
 
     def fails_twice(batch: dict[rows.Key, Record]) -> None:
         attempts.append(len(batch))
+        if len(attempts) == 2:
+            more_is_said.wait(PATIENCE_S)
         if len(attempts) <= 2:
             raise OperationalError("database is locked")
         rows.write_rows(batch)
@@ -35,12 +39,12 @@ async def test_a_write_that_fails_is_repeated(user: User, monkeypatch: pytest.Mo
     monkeypatch.setattr(writing, "BATCH_S", 0.01)
     keep = writer()
     keep.save_item(session_id, item("a", generated_text="first"))
-    flushed = asyncio.create_task(keep.flush())
-    while len(attempts) < 1:
-        await asyncio.sleep(0.01)
+    flushed = asyncio.create_task(keep.flush(timeout_s=PATIENCE_S))
+    await wait_until(lambda: len(attempts) == 2)
     keep.save_item(session_id, item("a", generated_text="second"))
+    more_is_said.set()
     await flushed
-    assert len(attempts) >= 3
+    assert attempts == [1, 1, 1]
     assert [row.generated_text async for row in Item.objects.all()] == ["second"]
 
 
@@ -56,21 +60,25 @@ async def test_a_broken_connection_is_replaced(user: User) -> None:
 async def test_a_full_store_refuses_instead_of_dropping(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     session_id = await opened(user)
     monkeypatch.setattr(writing, "MAX_PENDING", 2)
-    away = True
+    away, tries = True, 0
 
     def while_away(batch: dict[rows.Key, Record]) -> None:
+        nonlocal tries
+        tries += 1
         if away:
             raise OperationalError("gone")
         rows.write_rows(batch)
 
     monkeypatch.setattr(writing, "write_rows", while_away)
     keep = writer()
+    keep.save_item(session_id, item("0"))
+    await wait_until(lambda: tries > 0)
+    # What the thread is trying to write at this moment waits as well, and is not counted for as long.
     with pytest.raises(StoreFull):
-        for number in range(100):
+        for number in range(1, 100):
             keep.save_item(session_id, item(str(number)))
-            await asyncio.sleep(0.02)
     away = False
-    await keep.flush()
+    await keep.flush(timeout_s=PATIENCE_S)
     assert await Item.objects.acount() == number
 
 
@@ -79,7 +87,7 @@ async def test_an_answer_is_not_awaited_for_ever(user: User) -> None:
     loop = asyncio.get_running_loop()
     keep = writer()
     blocked = asyncio.create_task(
-        keep.call(lambda: asyncio.run_coroutine_threadsafe(hold.wait(), loop).result(10))
+        keep.call(lambda: asyncio.run_coroutine_threadsafe(hold.wait(), loop).result(PATIENCE_S))
     )
     await asyncio.sleep(0)
     with pytest.raises(StoreUnavailable):
@@ -107,7 +115,7 @@ async def test_saving_waits_for_no_database_and_costs_no_more_the_more_waits(use
     keep = writer()
     records = [item(str(n), raw={"id": str(n), "content": [{"type": "input_audio"}]}) for n in range(4_000)]
     database_is_back = threading.Event()
-    away = keep.post(lambda: database_is_back.wait(60))
+    away = keep.post(lambda: database_is_back.wait(PATIENCE_S))
 
     def save(count: int) -> None:
         for record in records[:count]:
@@ -116,5 +124,5 @@ async def test_saving_waits_for_no_database_and_costs_no_more_the_more_waits(use
     assert growth(save, 2_000) < 3
     assert not away.done()
     database_is_back.set()
-    await keep.flush(timeout_s=60)
+    await keep.flush(timeout_s=PATIENCE_S)
     assert await Item.objects.acount() == len(records)

@@ -1,8 +1,8 @@
 """How to test the page's consumer, from its first message to its last: an example for consumers of your own.
 
-``WebsocketCommunicator`` stands for the ASGI server and the browser: it runs a consumer in this very event
-loop, without a socket. The consumer is given what ``AuthMiddlewareStack`` would have put into its scope. The
-voice service is a scripted one: it says what the test lets it say.
+Channels' ``WebsocketCommunicator``, here one with patience, stands for the ASGI server and the browser: it
+runs a consumer in this very event loop, without a socket. The consumer is given what ``AuthMiddlewareStack``
+would have put into its scope. The voice service is a scripted one: it says what the test lets it say.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser, User
 from django.test import AsyncClient
 
 from tests.parts.page import call_service
 from tests.parts.scripted import Service, service
+from tests.parts.sockets import PatientSocket
 from voiceapp.records.models import Assistant, Session
 from voiceapp.relay.browser.consumer import VoiceConsumer
 
@@ -42,21 +42,21 @@ async def upstream(settings: Any, tmp_path: Path) -> AsyncIterator[Service]:
 
 
 @pytest.fixture
-async def socket(user: User, upstream: Service) -> AsyncIterator[WebsocketCommunicator]:
+async def socket(user: User, upstream: Service) -> AsyncIterator[PatientSocket]:
     """The socket of a signed-in user's page, not connected yet."""
     client = AsyncClient()
     await client.aforce_login(user)
-    communicator = WebsocketCommunicator(VoiceConsumer.as_asgi(), "/ws/voice/", headers=ORIGIN)
+    communicator = PatientSocket(VoiceConsumer.as_asgi(), "/ws/voice/", headers=ORIGIN)
     communicator.scope["user"] = user
     communicator.scope["session"] = await client.asession()
     yield communicator
     await communicator.wait()
 
 
-async def event(socket: WebsocketCommunicator, kind: str) -> dict[str, Any]:
+async def event(socket: PatientSocket, kind: str) -> dict[str, Any]:
     """Receive until an event of a type comes; return it."""
     while True:
-        found: dict[str, Any] = await socket.receive_json_from(timeout=5)
+        found: dict[str, Any] = await socket.receive_json_from()
         if found["type"] == kind:
             return found
 
@@ -64,7 +64,7 @@ async def event(socket: WebsocketCommunicator, kind: str) -> dict[str, Any]:
 # -- 2. Connect, and start a session with an assistant --------------------------------------------------
 
 
-async def start(socket: WebsocketCommunicator, **wanted: Any) -> dict[str, Any]:
+async def start(socket: PatientSocket, **wanted: Any) -> dict[str, Any]:
     """Connect and start a session; return ``session.ready``."""
     connected, _ = await socket.connect()
     assert connected
@@ -72,16 +72,16 @@ async def start(socket: WebsocketCommunicator, **wanted: Any) -> dict[str, Any]:
     return await event(socket, "session.ready")
 
 
-async def hang_up(socket: WebsocketCommunicator) -> dict[str, Any]:
+async def hang_up(socket: PatientSocket) -> dict[str, Any]:
     """End the session; return how the socket was closed."""
     await socket.send_json_to({"type": "session.end"})
     assert (await event(socket, "session.ended"))["reason"] == "hung_up"
-    closed: dict[str, Any] = await socket.receive_output(timeout=5)
+    closed: dict[str, Any] = await socket.receive_output()
     return closed
 
 
 async def test_a_session_starts_with_the_assistant_that_the_page_names(
-    socket: WebsocketCommunicator, upstream: Service
+    socket: PatientSocket, upstream: Service
 ) -> None:
     await Assistant.objects.acreate(slug="grace", name="Grace Hopper", instructions="Be Grace.")
     ready = await start(socket, assistant="grace")
@@ -95,7 +95,7 @@ async def test_a_session_starts_with_the_assistant_that_the_page_names(
 # -- 3. Send audio and text -----------------------------------------------------------------------------
 
 
-async def test_the_microphone_reaches_the_service(socket: WebsocketCommunicator, upstream: Service) -> None:
+async def test_the_microphone_reaches_the_service(socket: PatientSocket, upstream: Service) -> None:
     await start(socket)
     await socket.send_to(bytes_data=FRAME)
     await upstream.expect("input_audio_buffer.append")
@@ -103,9 +103,7 @@ async def test_the_microphone_reaches_the_service(socket: WebsocketCommunicator,
     await hang_up(socket)
 
 
-async def test_what_the_user_types_reaches_the_service(
-    socket: WebsocketCommunicator, upstream: Service
-) -> None:
+async def test_what_the_user_types_reaches_the_service(socket: PatientSocket, upstream: Service) -> None:
     await start(socket)
     content = [{"type": "input_text", "text": "Hello"}]
     await socket.send_json_to(
@@ -118,7 +116,7 @@ async def test_what_the_user_types_reaches_the_service(
 # -- 4. Receive captions and audio ----------------------------------------------------------------------
 
 
-async def test_the_page_reads_what_the_user_said(socket: WebsocketCommunicator, upstream: Service) -> None:
+async def test_the_page_reads_what_the_user_said(socket: PatientSocket, upstream: Service) -> None:
     await start(socket)
     await upstream.user_turn("What time is it?")
     caption = await event(socket, "conversation.item.input_audio_transcription.completed")
@@ -126,7 +124,7 @@ async def test_the_page_reads_what_the_user_said(socket: WebsocketCommunicator, 
     await hang_up(socket)
 
 
-async def test_the_page_reads_and_hears_the_answer(socket: WebsocketCommunicator, upstream: Service) -> None:
+async def test_the_page_reads_and_hears_the_answer(socket: PatientSocket, upstream: Service) -> None:
     await start(socket)
     await upstream.begin_answer()
     await upstream.say("Noon.", FRAME)
@@ -140,7 +138,7 @@ async def test_the_page_reads_and_hears_the_answer(socket: WebsocketCommunicator
 # -- 5. Hang up -----------------------------------------------------------------------------------------
 
 
-async def test_a_session_that_is_hung_up_is_kept(socket: WebsocketCommunicator) -> None:
+async def test_a_session_that_is_hung_up_is_kept(socket: PatientSocket) -> None:
     ready = await start(socket)
     closed = await hang_up(socket)
     assert (closed["type"], closed["code"], closed["reason"]) == ("websocket.close", 4000, "hung_up")
@@ -152,13 +150,13 @@ async def test_a_session_that_is_hung_up_is_kept(socket: WebsocketCommunicator) 
 
 
 async def test_a_page_of_another_site_is_refused_before_it_is_connected(
-    socket: WebsocketCommunicator,
+    socket: PatientSocket,
 ) -> None:
     socket.scope["headers"] = [(b"host", b"testserver"), (b"origin", b"http://evil.example")]
     assert await socket.connect() == (False, 4003)
 
 
-async def test_a_stranger_is_connected_and_told_to_sign_in(socket: WebsocketCommunicator) -> None:
+async def test_a_stranger_is_connected_and_told_to_sign_in(socket: PatientSocket) -> None:
     # A refusal before that would reach the page as a broken network, without a code.
     socket.scope["user"] = AnonymousUser()
     assert (await socket.connect())[0]
@@ -166,7 +164,7 @@ async def test_a_stranger_is_connected_and_told_to_sign_in(socket: WebsocketComm
     assert (await socket.receive_output())["code"] == 4001
 
 
-async def test_an_assistant_that_is_not_there_is_refused(socket: WebsocketCommunicator) -> None:
+async def test_an_assistant_that_is_not_there_is_refused(socket: PatientSocket) -> None:
     await socket.connect()
     await socket.send_json_to({"type": "session.start", "assistant": "nobody"})
     assert (await event(socket, "notice"))["code"] == "assistant_unknown"

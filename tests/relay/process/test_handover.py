@@ -36,8 +36,9 @@ async def redis_is_away(settings: Any) -> AsyncIterator[None]:
 async def test_nobody_is_asked_where_there_is_no_layer() -> None:
     asker = Handover()
     assert not asker.available()
+    before = asyncio.all_tasks()
     asker.listen()
-    assert asker._listener is None
+    assert asyncio.all_tasks() == before, "nobody listens to nothing"
 
 
 async def test_without_redis_talk_goes_on_and_asking_takes_no_longer_than_it_may(

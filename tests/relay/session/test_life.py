@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.parts.clock import pass_time
 from voiceapp.errors import UpstreamError
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.life import Ended, Life
@@ -39,7 +40,17 @@ async def test_the_first_cause_ends_all_tasks_and_counts() -> None:
 
 
 async def test_a_session_that_goes_on_has_no_reason_to_end() -> None:
-    assert Life().end_reason is None
+    async def over() -> None:
+        """Return at once: that a task has done its work ends no session."""
+
+    life, stopped = Life(), list[str]()
+    running = asyncio.create_task(life.run(waiting(stopped, "a")))
+    await pass_time(0)
+    life.start(over())
+    await pass_time(3600)
+    assert (life.end_reason, life.cause, running.done(), stopped) == (None, None, False, [])
+    life.end(EndReason.IDLE)
+    await ended(life, running)
 
 
 async def test_what_a_task_raises_ends_the_others() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.parts.clock import pass_time
+from tests.parts.gates import BLOCK_S
 from tests.parts.page import Talk, answer, call, calls_made, rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,7 +49,7 @@ async def test_a_slow_tool_does_not_hold_up_audio(
             await upstream.expect("input_audio_buffer.append")
         await answer(upstream, page, 200, "Meanwhile.")
         assert not upstream.sent_to_me("conversation.item.create")
-        await pass_time(3)
+        await pass_time(BLOCK_S)
         # The one that blocks its thread is over its limit: the model is told, and the session goes on.
         late = (await upstream.expect("conversation.item.create"))["item"]
         assert json.loads(late["output"])["error"]["code"] == "timeout"

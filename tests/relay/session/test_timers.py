@@ -80,13 +80,13 @@ async def test_timers_have_bounds(talking: Talk, able: dict[str, str]) -> None:
 async def test_a_session_with_a_timer_is_not_idle_and_tells_which_will_not_be_heard(
     talking: Talk, able: dict[str, str]
 ) -> None:
-    async with talking(start=able, idle_s=0.3) as (page, upstream):
-        await used(upstream, "set_timer", seconds=60, label="tea")
+    async with talking(start=able, idle_s=30.0) as (page, upstream):
+        await used(upstream, "set_timer", seconds=600, label="tea")
         await heard(page, upstream, "It is set.", 1)
-        await pass_time(1)
+        await pass_time(31)
         await page.send({"type": "session.end"})
         told = await page.until("notice", code="timers_dropped")
-        assert "1 minute for tea" in told["message"]
+        assert "10 minutes for tea" in told["message"]
         await page.until("close")
 
 

@@ -20,6 +20,7 @@ from cryptography.x509.oid import NameOID
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.utils import accept_key
 
+from tests.parts.clock import pass_time
 from tests.parts.scripted import service
 from tests.parts.waits import PATIENCE_S, wait_until
 from voiceapp.config import UpstreamKind, VoiceConfig
@@ -195,13 +196,15 @@ async def slow() -> AsyncIterator[tuple[Slow, Target]]:
 @pytest.mark.parametrize("answers", [True, False])
 async def test_a_call_that_is_given_up_leaves_no_line_open(*, answers: bool) -> None:
     async with slow() as (service, target), asyncio.timeout(PATIENCE_S):
-        calling = asyncio.create_task(open_upstream(target, 0.5))
+        calling = asyncio.create_task(open_upstream(target, 20.0))
         await service.asked.wait()
         calling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await calling
         if answers:
             service.answer.set()
+        else:
+            await pass_time(21)
         # A service bills the line for as long as it is there.
         await service.gone.wait()
 
@@ -209,7 +212,7 @@ async def test_a_call_that_is_given_up_leaves_no_line_open(*, answers: bool) -> 
 async def test_a_line_whose_closing_is_not_waited_for_is_closed_all_the_same() -> None:
     async with slow() as (service, target), asyncio.timeout(PATIENCE_S):
         service.answer.set()
-        upstream, _ = await open_upstream(target, 5.0)
+        upstream, _ = await open_upstream(target, PATIENCE_S)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
                 await upstream.aclose()

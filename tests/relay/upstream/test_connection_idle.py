@@ -27,26 +27,26 @@ def test_the_service_is_pinged_often_enough() -> None:
 async def test_a_quiet_line_to_the_service_stays_open(
     settings: Any, signed_in: dict[str, Any], tmp_path: Any, monkeypatch: Any, pings: bool
 ) -> None:
-    """A sixtieth of the time: idle connections are closed after a second, pings come after a third of one.
+    """A tenth of the time: idle connections are closed after six seconds, pings come after two.
 
     Without pings the proxy does close the line, or this would show nothing.
     """
     for name in ("PING_AFTER_S", "PING_REPLY_S"):
-        monkeypatch.setattr(upstream_module, name, 1 / 3 if pings else 30.0)
+        monkeypatch.setattr(upstream_module, name, 2.0 if pings else 60.0)
     async with service() as upstream:
         address = urlsplit(upstream.url)
         assert address.hostname
         assert address.port
-        async with proxy(address.hostname, address.port, idle_s=1.0) as between:
+        async with proxy(address.hostname, address.port, idle_s=USUAL_IDLE_S / 10) as between:
             call_service(settings, upstream, tmp_path, azure_endpoint=f"ws://127.0.0.1:{between.port}")
             page = Page(signed_in)
             await page.connect()
             await page.until("session.ready")
             if pings:
-                await pass_time(2)
+                await pass_time(2 * USUAL_IDLE_S / 10)
                 assert (upstream.connections, between.closed_idle) == (1, 0)
             else:
-                await pass_time(1.1)
+                await pass_time(1.1 * USUAL_IDLE_S / 10)
                 assert (await page.until("notice"))["code"] == "upstream_reconnecting"
                 assert between.closed_idle == 1
             await page.hang_up()

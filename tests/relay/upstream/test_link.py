@@ -13,7 +13,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from tests.parts.clock import pass_time
 from tests.parts.page import Page, Talk, answer, rows, seen
 from tests.parts.scripted import Service
-from tests.parts.waits import PATIENCE_S
+from tests.parts.waits import PATIENCE_S, wait_until
 from voiceapp.outbound.entra import credential
 from voiceapp.records.models import Assistant, Session
 from voiceapp.relay.process.sessions import WATCH_S, sessions
@@ -163,8 +163,7 @@ async def test_what_is_said_while_the_next_line_is_dialled_is_not_lost(
         await dialled_again(page, upstream, 60.0)
         upstream.may_begin.clear()
         await pass_time(3)
-        while upstream.connections < 3:
-            await asyncio.sleep(0.01)
+        await wait_until(lambda: upstream.connections == 3)
         speech = {"type": "input_audio_buffer.speech_started", "audio_start_ms": 0, "item_id": "item_u1"}
         await upstream.send(speech)
         await page.until("input_audio_buffer.speech_started")

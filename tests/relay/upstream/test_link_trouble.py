@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from tests.parts.clock import pass_time, still_time
 from tests.parts.page import Page, Talk, call_service, rows, seen
 from tests.parts.scripted import service
+from tests.parts.waits import wait_until
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.relay.upstream import link
 
@@ -55,24 +58,40 @@ async def test_a_service_that_is_away_is_waited_for(talking: Talk, monkeypatch: 
         await page.until("session.updated")
 
 
-async def test_the_service_says_when_to_call_again(talking: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "FIRST_PAUSE_S", 0.01)
-    pauses: list[float] = []
-    sleep = asyncio.sleep
-
-    async def noted(seconds: float) -> None:
-        pauses.append(seconds)
-        await sleep(0.01 if seconds >= 7 else seconds)
-
+async def test_the_service_says_when_to_call_again(talking: Talk) -> None:
     async with talking() as (page, upstream):
-        upstream.refuse, upstream.retry_after = 429, "7"
-        monkeypatch.setattr("voiceapp.relay.upstream.link.asyncio.sleep", noted)
+        upstream.refuse, upstream.retry_after = 429, "25"
         await upstream.drop()
-        while len(upstream.requests) < 3:
-            await page.until("notice", code="upstream_reconnecting")
+        await pass_time(2 * link.FIRST_PAUSE_S)
+        await wait_until(lambda: len(upstream.requests) == 2)
         upstream.refuse = None
+        # Left to itself the relay would call again after a second.
+        await pass_time(10)
+        assert len(upstream.requests) == 2
+        await pass_time(16)
         await page.until("session.updated")
-    assert 7.0 in pauses
+        assert len(upstream.requests) == 3
+
+
+async def test_a_service_that_stays_away_is_called_ever_more_rarely_and_in_no_fixed_beat(
+    talking: Talk,
+) -> None:
+    async with talking() as (_, upstream):
+        upstream.refuse = 503
+        await upstream.drop()
+        now = asyncio.get_running_loop().time
+        called: list[float] = []
+        with still_time():
+            while len(called) < 7:
+                await pass_time(0.05)
+                if len(upstream.requests) > len(called) + 1:
+                    called.append(now())
+    pauses = [later - earlier for earlier, later in pairwise(called)]
+    doubled = [min(link.FIRST_PAUSE_S * 2**attempt, link.LAST_PAUSE_S) for attempt in range(1, 7)]
+    for pause, mean in zip(pauses, doubled, strict=True):
+        assert mean * 0.75 - 0.1 < pause < mean * 1.25 + 0.1
+    # Many sessions that lost the same service must not call it in one moment.
+    assert max(abs(pause - mean) for pause, mean in zip(pauses, doubled, strict=True)) > 0.1
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 400])
@@ -89,27 +108,29 @@ async def test_what_calling_again_cannot_mend_ends_at_once(talking: Talk, status
 async def test_a_service_that_never_takes_the_settings_is_an_end_in_words(
     settings: Any, signed_in: dict[str, Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch, dialect: Dialect
 ) -> None:
-    monkeypatch.setattr(link, "RENEW_CHECK_S", 0.02)
     monkeypatch.setattr(link, "RECONNECTS", 0)
     async with service(dialect) as upstream:
         upstream.takes_settings = False
-        call_service(settings, upstream, tmp_path, connect_timeout_s=0.3)
+        call_service(settings, upstream, tmp_path)
         page = Page(signed_in)
         await page.connect()
+        await upstream.expect("session.update")
+        await pass_time(settings.VOICE.connect_timeout_s + 1)
         ended = await page.until("session.ended")
         assert (ended["reason"], ended["code"]) == ("upstream_refused", "upstream_timeout")
         assert "settings" in ended["message"]
 
 
 async def test_settings_that_are_refused_to_the_end_are_the_reason(
-    settings: Any, signed_in: dict[str, Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    settings: Any, signed_in: dict[str, Any], tmp_path: Any
 ) -> None:
-    monkeypatch.setattr(link, "RENEW_CHECK_S", 0.02)
     async with service() as upstream:
         upstream.refuse_if, upstream.refuse_with = "instructions", "No such thing here."
-        call_service(settings, upstream, tmp_path, connect_timeout_s=0.3)
+        call_service(settings, upstream, tmp_path)
         page = Page(signed_in)
         await page.connect()
+        await upstream.expect("session.update")
+        await pass_time(settings.VOICE.connect_timeout_s + 1)
         ended = await page.until("session.ended")
         assert ended["code"] == "configuration_refused"
         assert "No such thing here." in ended["message"]
@@ -183,10 +204,3 @@ async def test_empty_messages_of_the_microphone_reach_nobody(talking: Talk) -> N
         await page.send({"type": "input_audio_buffer.clear"})
         await upstream.expect("input_audio_buffer.clear")
         assert "input_audio_buffer.append" not in [event["type"] for event in upstream.received]
-
-
-def test_pauses_grow_and_differ() -> None:
-    first, later = [{link._pause(attempt) for _ in range(20)} for attempt in (1, 3)]
-    assert min(later) > max(first)
-    assert len(first) > 10
-    assert max(link._pause(attempt) for attempt in range(1, 60)) <= link.LAST_PAUSE_S * 1.25

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parts.stalls import growth, longest_hold, turns_during
+from tests.parts.waits import PATIENCE_S
 from voiceapp.text import structured
 from voiceapp.text.brain.brain import Brain
 from voiceapp.text.brain.guide import ProductGuide
@@ -148,7 +149,7 @@ async def test_a_schema_that_would_take_years_is_given_up(
     schema: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(structured, "CHECK_S", 0.2)
-    value, fault = await asyncio.wait_for(structured.read("{}", schema), 60)
+    value, fault = await asyncio.wait_for(structured.read("{}", schema), PATIENCE_S)
     assert value is None
     assert fault == "the schema takes too long to check"
 

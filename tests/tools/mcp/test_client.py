@@ -16,6 +16,7 @@ from django.conf import settings
 
 from tests.parts.engine_server import PREVIEW, EngineServer, RealtimeClient, connect, engine_server
 from tests.parts.mcp_server import ToolServer, tool_server
+from tests.parts.waits import PATIENCE_S
 from voiceapp.outbound.guard import AddressRefused, Guard, is_public
 from voiceapp.tools.mcp import client as mcp_client
 from voiceapp.tools.mcp.client import NOT_INSTALLED
@@ -151,7 +152,7 @@ async def test_a_server_that_dies_in_mid_call(engine: EngineServer) -> None:
         async with listed(engine, entry(server, require_approval="never")) as client:
             await ask(client, "Please wait for somebody.")
             await client.until("response.mcp_call.in_progress")
-            assert server.entered.wait(10)
+            assert server.entered.wait(PATIENCE_S)
             server.die()
             item = await call_ended(client)
             assert item["error"]["type"] in ("http_error", "protocol_error")
