@@ -209,27 +209,24 @@ class LiveSession:
     def receive(self, event: Event | UnknownEvent, text: str) -> None:
         """Take an event of the service and its JSON."""
         try:
-            was_ready = self.conversation.ready
             self.perform(self.conversation.receive_server(event, text, self.clock.now()))
-            if self.conversation.ready and not was_ready:
-                self._begin()
+            if not self.life.announced and self.conversation.ready:
+                self._announce()
         except Exception:
             # This runs in the transport's callback, which would swallow it.
             logger.exception("session %s failed", self.id)
             self.end(EndReason.FAULT)
 
-    def _begin(self) -> None:
-        """The service listens: tell the page, the first time."""
-        if not self.life.announced:
-            self.life.announced = True
-            self.clock.touch()
-            self.perform(self._introduction())
-
-    def _introduction(self) -> list[Action]:
+    def _announce(self) -> None:
+        """The service listens, for the first time: tell the page."""
+        self.life.announced = True
+        self.clock.touch()
         if self.plan.moved:
             # The page has been resumed already; only the service is another.
-            return [SendBrowser(SessionRenewed())]
-        return [SendBrowser(self._description()), *earlier.history_messages(self.plan.opened.earlier)]
+            self.perform([SendBrowser(SessionRenewed())])
+        else:
+            past = earlier.history_messages(self.plan.opened.earlier)
+            self.perform([SendBrowser(self._description()), *past])
 
     def _description(self) -> SessionReady:
         assistant, config, formats = self.conversation.assistant, self.plan.config, self.transcoding
