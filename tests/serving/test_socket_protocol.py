@@ -21,16 +21,10 @@ from uvicorn.server import ServerState
 from tests.parts.quick_server import in_this_loop
 from tests.parts.raw_sockets import BINARY, CLOSE, CONT, PING, PONG, TEXT, RawSocket, frame, raw_socket
 from tests.parts.waits import wait_until
+from voiceapp.serving.budget import IDLE_PACE, SMALL_FRAGMENT_BYTES
 from voiceapp.serving.handshake import MAX_HEAD_BYTES
 from voiceapp.serving.refusals import Refusals, refusals
-from voiceapp.serving.socket_protocol import (
-    FRAMES_A_TURN,
-    IDLE_PACE,
-    LARGE_BYTES,
-    MAX_AHEAD,
-    SMALL_FRAGMENT_BYTES,
-    SocketProtocol,
-)
+from voiceapp.serving.socket_protocol import FRAMES_A_TURN, LARGE_BYTES, MAX_AHEAD, SocketProtocol
 from voiceapp.types import Receive, Scope, Send
 
 Message = str | bytes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,13 @@ class Pace:
     messages_at_once: int
     bytes_a_s: float
     bytes_at_once: int
+
+
+IDLE_PACE: Final = Pace(messages_a_s=40, messages_at_once=400, bytes_a_s=64 * 1024, bytes_at_once=256 * 1024)
+"""Pings, pongs, empty messages and small fragments of one WebSocket. Keep-alives are one in many seconds."""
+
+SMALL_FRAGMENT_BYTES: Final = 512
+"""A piece of a message that is shorter counts as idle: who cuts messages cuts at some kilobytes."""
 
 
 class Budget:

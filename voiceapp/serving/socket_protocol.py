@@ -20,7 +20,7 @@ from websockets.frames import CloseCode
 from websockets.http11 import Request
 
 from voiceapp.errors import Refusal
-from voiceapp.serving.budget import Budget, Pace
+from voiceapp.serving.budget import IDLE_PACE, SMALL_FRAGMENT_BYTES, Budget
 from voiceapp.serving.handshake import read_head
 from voiceapp.serving.refusals import refusals, shown
 
@@ -35,10 +35,6 @@ MAX_AHEAD: Final = 32
 """Messages that wait for the application; then the peer is not read until all are taken."""
 LARGE_BYTES: Final = 64 * 1024
 """A message of so many bytes waits alone."""
-SMALL_FRAGMENT_BYTES: Final = 512
-"""A piece of a message that is shorter counts as idle: browsers cut at 16 kB and more."""
-IDLE_PACE: Final = Pace(messages_a_s=40, messages_at_once=400, bytes_a_s=64 * 1024, bytes_at_once=256 * 1024)
-"""Pings, pongs, empty messages and small fragments of one peer. Keep-alives are one in many seconds."""
 
 _TEXT, _BINARY, _PING = 0x81, 0x82, 0x9
 _CONTROL, _MASKED = 0x8, 0x80
