@@ -1,12 +1,18 @@
-"""A log filter: lines that end in their TLS handshake are no faults of this program."""
+"""Filters of what event loops and Uvicorn log of connections: strangers must not be able to fill a disk."""
 
 from __future__ import annotations
 
 import logging
 from typing import Final
 
+from voiceapp.serving.refusals import refusals
+
 _HANDSHAKE: Final = "SSL handshake failed"
 """How event loops begin such a message."""
+
+
+_NO_HTTP: Final = frozenset(["Invalid HTTP request received.", "Unsupported upgrade request."])
+"""What Uvicorn says of each request that is none."""
 
 
 class LostLines(logging.Filter):
@@ -23,3 +29,15 @@ class LostLines(logging.Filter):
         error: object = record.exc_info[1]
         kind = error if isinstance(error, type) else type(error)
         return not issubclass(kind, OSError)
+
+
+class NoRequests(logging.Filter):
+    """Counts what Uvicorn says of requests that are none, so that it is said once a minute."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record of Uvicorn's is to be logged as it is. To be called on an event loop."""
+        counted = refusals.get()
+        if counted is None or record.msg not in _NO_HTTP:
+            return True
+        counted.note(record.msg, f"Refused a connection: {record.msg}")
+        return False

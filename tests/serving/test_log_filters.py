@@ -1,4 +1,4 @@
-"""Lines that end in their TLS handshake leave no traceback; other faults of a loop do."""
+"""What strangers can have logged: no traceback of a TLS handshake, and a line a minute of no requests."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.parts.quick_server import in_this_loop
 from voiceapp.config import UpstreamKind
 from voiceapp.errors import UpstreamRefused
 from voiceapp.relay.upstream.connection import open_upstream
 from voiceapp.relay.upstream.target import Target
-from voiceapp.serving.lost_lines import LostLines
+from voiceapp.serving.log_filters import LostLines
+from voiceapp.serving.refusals import Refusals, refusals
 
 
 @pytest.mark.parametrize("answer", [b"", b"\x16\x03\x03\x00\x7a\x02"], ids=["nothing", "half of it"])
@@ -48,3 +50,29 @@ def test_only_those_are_dropped(message: str, error: Any, logged: bool) -> None:
     info = None if error is None else (type(error), error, None)
     record = logging.LogRecord("asyncio", logging.ERROR, "", 0, message, None, info)
     assert LostLines().filter(record) is logged
+
+
+NO_REQUESTS = [
+    b"\x16\x03\x01\0\xa5 TLS\r\n\r\n",
+    b"GET / HTTP/1.1\r\nUpgrade: tea\r\nConnection: Upgrade\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("sent", NO_REQUESTS, ids=["no HTTP", "no WebSocket"])
+async def test_what_is_no_request_is_logged_once_a_minute(
+    caplog: pytest.LogCaptureFixture, sent: bytes
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 404, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    with refusals.use(Refusals()):
+        async with in_this_loop(app) as address:
+            for _ in range(3):
+                host, port = address.removeprefix("ws://").split(":")
+                reader, writer = await asyncio.open_connection(host, port)
+                writer.write(sent)
+                await reader.read(1)
+                writer.close()
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith("Refused a connection: ")
