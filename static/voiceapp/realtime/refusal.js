@@ -19,7 +19,7 @@ export async function askWhy(socketUrl, ask = fetch) {
     // POST: browsers send the page's origin with it, which is what the server looks at.
     const answer = await ask(url, { method: 'POST', cache: 'no-store', signal: AbortSignal.timeout(ANSWER_MS) });
     if (!answer.ok) return null;
-    /** @type {Partial<import('./messages.js').Admission> | null} */
+    /** @type {Partial<import('./messages.js').Admission>} */
     const { code, message } = (await answer.json()) ?? {};
     return typeof code === 'number' && typeof message === 'string' ? { code, message } : null;
   } catch {
