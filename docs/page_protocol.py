@@ -16,6 +16,7 @@ from docs.page_examples import EXAMPLES
 from voiceapp.protocol import events, page
 from voiceapp.protocol.events import EXTRA
 from voiceapp.protocol.tool_calls import ToolCallEvent
+from voiceapp.relay.browser.admission import Admission
 from voiceapp.relay.session.ending import EndReason
 
 _WIDTH: Final = 128
@@ -118,6 +119,7 @@ def parts() -> dict[str, str]:
         "server-messages": _messages(page.SERVER_MESSAGES),
         "realtime-client-events": _events(page.REALTIME_CLIENT_EVENTS),
         "realtime-server-events": _events(page.REALTIME_SERVER_EVENTS),
+        "admission": _table(Admission),
         "close-codes": _close_codes(),
         "endings": _endings(),
     }
@@ -133,9 +135,14 @@ def _message(name: str, struct: Struct) -> str:
     if len(shown) > _WIDTH:
         shown = json.dumps(example, ensure_ascii=False, indent=2)
     blocks = [f"### `{name}`", fill(_about(struct), _WIDTH), f"```json\n{shown}\n```"]
-    if rows := list(_rows(struct)):
-        blocks.insert(2, "\n".join(["| Member | Type | Meaning |", "| --- | --- | --- |", *rows]))
+    if list(_rows(struct)):
+        blocks.insert(2, _table(struct))
     return "\n\n".join(blocks)
+
+
+def _table(struct: Struct) -> str:
+    """Return a table of what a message has."""
+    return "\n".join(["| Member | Type | Meaning |", "| --- | --- | --- |", *_rows(struct)])
 
 
 def _rows(struct: Struct, inside: str = "") -> Iterator[str]:
@@ -210,7 +217,8 @@ def message_types() -> str:
     """Return ``messages.js``: a type for each message of the page's own protocol, and for what is in it."""
     messages = {**page.CLIENT_MESSAGES, **page.SERVER_MESSAGES}
     inside = dict.fromkeys(part for struct in messages.values() for part in inner_structs(struct))
-    blocks = [_typedef(struct) for struct in (*inside, *messages.values())]
+    structs: list[Struct] = [*inside, *messages.values(), Admission]
+    blocks = [_typedef(struct) for struct in structs]
     unions = [
         _union("ClientMessage", map(_script_name, page.CLIENT_MESSAGES.values()), "what the page sends"),
         _union(

@@ -33,6 +33,7 @@ from voiceapp.relay.process.handover import Handover, handover
 from voiceapp.relay.process.sessions import LiveSessions, sessions
 from voiceapp.review.worker import Summaries
 from voiceapp.serving.exchange import Exchanges, exchanges
+from voiceapp.serving.refusals import Refusals, refusals
 from voiceapp.signals import server_stopping, session_ended
 from voiceapp.text import structured
 from voiceapp.text.model_host.provider import ModelHosts, model_hosts
@@ -63,6 +64,7 @@ class Process:
         self.models = ModelLoader()
         self.providers = TextEngines()
         self.hosts = ModelHosts()
+        self.refusals = Refusals()
         self.sessions = LiveSessions()
         self.handover = Handover()
         self.summaries = Summaries()
@@ -136,6 +138,7 @@ class Process:
             (models, self.models),
             (text_engines, self.providers),
             (model_hosts, self.hosts),
+            (refusals, self.refusals),
             (sessions, self.sessions),
             (handover, self.handover),
             (connections, self.nnrp),

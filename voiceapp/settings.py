@@ -156,9 +156,15 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "filters": {
+        "lost lines": {"()": "voiceapp.serving.log_filters.LostLines"},
+        "no requests": {"()": "voiceapp.serving.log_filters.NoRequests"},
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "loggers": {
         "voiceapp": {"handlers": ["console"], "level": "INFO", "propagate": True},
+        "asyncio": {"filters": ["lost lines"]},
+        "uvicorn.error": {"filters": ["no requests"]},
         # What Django fails at, such as a page that answered 500, with its traceback.
         "django": {"handlers": ["console"], "level": "ERROR", "propagate": True},
     },

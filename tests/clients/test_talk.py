@@ -30,7 +30,7 @@ from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.talk import Talk
 from voiceapp.config import SETTINGS
 from voiceapp.datafolder.server_note import write_server_file
-from voiceapp.errors import AudioFormatError
+from voiceapp.errors import AudioFormatError, UpstreamError
 
 pytestmark = pytest.mark.slow
 
@@ -248,6 +248,12 @@ def test_a_file_without_sound_is_found_out_before_a_server_is_called(tmp_path: P
     talk = Talk(print)
     with pytest.raises(AudioFormatError, match="cannot be read as sound"):
         asyncio.run(talk.run("http://127.0.0.1:9", "", file=file, texts=[], assistant=None))
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_who_is_refused_is_told_why(site: str) -> None:
+    with pytest.raises(UpstreamError, match=r"refuses: Sign in first\."):
+        await Talk(print).run(site, "", file=None, texts=["hi"], assistant=None)
 
 
 def test_a_folder_without_a_database_is_a_sentence(tmp_path: Path) -> None:

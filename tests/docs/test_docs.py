@@ -16,12 +16,15 @@ from voiceapp.config import SETTINGS
 from voiceapp.conversation import page_policy, unconfirmed
 from voiceapp.records.setup import seeding
 from voiceapp.records.store import notes, search
-from voiceapp.relay.browser import consumer
+from voiceapp.relay.browser import admission, consumer
 from voiceapp.relay.session import attachment, microphone, outbox, timers
+from voiceapp.serving import budget, handshake, refusals
+from voiceapp.serving.consumer import PROGRAM_PACE
 from voiceapp.tools import functions
 from voiceapp.tools.http import openapi, operation, schema, tools
 from voiceapp.tools.registry import registry
 from voiceapp.tools.shipped.session import MAX_NOTE_CHARS
+from voiceapp.web import server
 
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text()
@@ -158,7 +161,25 @@ def test_the_limits_of_the_page_s_socket_are_those_in_force() -> None:
     assert f"acknowledges nothing for {attachment.STALL_S:g} seconds is let go" in text
     assert f"input format, {microphone.MAX_FRAME_BYTES:,} bytes at most" in text
     assert f"A text message has {consumer.MAX_TEXT_CHARS:,} characters at most" in text
+    pace, idle = consumer.PACE, budget.IDLE_PACE
+    assert f"{pace.messages_a_s} messages and {pace.bytes_a_s:,} bytes a second" in text
+    assert f"{pace.messages_at_once:,} messages and {pace.bytes_at_once:,} bytes at once" in text
+    assert f"more than {idle.messages_a_s} pings, pongs" in text
+    assert f"less than {budget.SMALL_FRAGMENT_BYTES} bytes a second, {idle.messages_at_once} at" in text
+    assert f"more than {handshake.MAX_HEAD_BYTES:,} bytes of headers" in text
+    assert f"`POST {admission.WHY}`" in text
+    assert f"a message of more than {server.MAX_MESSAGE_BYTES:,} bytes" in text
     assert f"with text, {page_policy.MAX_TEXT_CHARS:,} characters at most" in text
+
+
+def test_the_limits_of_every_socket_are_those_in_force() -> None:
+    text = " ".join(PAGES["docs/operations.md"].split())
+    idle, pace = budget.IDLE_PACE, PROGRAM_PACE
+    assert f"{idle.messages_a_s} a second and {idle.messages_at_once} at once" in text
+    assert f"{pace.messages_a_s:,} messages or {pace.bytes_a_s:,} bytes a second" in text
+    assert f"{pace.messages_at_once:,} or {pace.bytes_at_once:,} at once" in text
+    assert f"heads of {handshake.MAX_HEAD_BYTES:,} bytes" in text
+    assert f"once in {refusals.AGAIN_S:g} seconds" in text
 
 
 # -- links, files, versions, size -----------------------------------------------------------------------

@@ -10,9 +10,10 @@ from contextlib import asynccontextmanager, suppress
 class Proxy:
     """Passes bytes on between who connects and one address."""
 
-    def __init__(self, host: str, port: int, idle_s: float | None) -> None:
+    def __init__(self, host: str, port: int, idle_s: float | None, *, renames: bool = False) -> None:
         self._target = (host, port)
         self._idle_s = idle_s
+        self._renames = renames
         self._open = asyncio.Event()
         self._open.set()
         self._deaf: set[asyncio.Task[None]] = set()
@@ -71,12 +72,18 @@ class Proxy:
             if connection in self._deaf:
                 continue
             heard[0] = asyncio.get_running_loop().time()
+            if self._renames:
+                # As many proxies do unless they are asked not to.
+                data = data.replace(b"Host: 127.0.0.1:%d" % self.port, b"Host: %b:%d" % self._named())
             sink.write(data)
             await sink.drain()
         if connection in self._deaf:
             # Nor does the other side hear that this one is gone.
             await asyncio.Event().wait()
         sink.close()
+
+    def _named(self) -> tuple[bytes, int]:
+        return self._target[0].encode(), self._target[1]
 
     async def _watch(self, heard: list[float], idle_s: float, pipes: list[asyncio.Task[None]]) -> None:
         while (quiet := asyncio.get_running_loop().time() - heard[0]) < idle_s:
@@ -93,9 +100,14 @@ class Proxy:
 
 
 @asynccontextmanager
-async def proxy(host: str, port: int, *, idle_s: float | None = None) -> AsyncIterator[Proxy]:
-    """Run a proxy on a free port; ``idle_s`` is after how long it closes what is idle."""
-    made = Proxy(host, port, idle_s)
+async def proxy(
+    host: str, port: int, *, idle_s: float | None = None, renames: bool = False
+) -> AsyncIterator[Proxy]:
+    """Run a proxy on a free port; ``idle_s`` is after how long it closes what is idle.
+
+    One that ``renames`` has its own address in place of the one that a browser asked for.
+    """
+    made = Proxy(host, port, idle_s, renames=renames)
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
     made.port = server.sockets[0].getsockname()[1]
     try:

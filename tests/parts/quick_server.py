@@ -10,6 +10,8 @@ from typing import Any
 
 import uvicorn
 
+from voiceapp.serving.socket_protocol import SocketProtocol
+
 _LOOK_S = 0.002
 
 
@@ -78,7 +80,7 @@ async def in_this_loop(app: Any) -> AsyncIterator[str]:
                 lifespan="off",
                 log_config=None,
                 log_level="warning",
-                ws="websockets-sansio",
+                ws=SocketProtocol,
                 ws_max_size=32 * 1024 * 1024,
                 ws_per_message_deflate=False,
                 timeout_graceful_shutdown=5,

@@ -16,6 +16,7 @@ from channels.exceptions import StopConsumer
 from channels.testing import ApplicationCommunicator
 from django.conf import settings as product
 
+from tests.parts.clock import pass_time, still_time
 from tests.parts.engine_parts import loaded
 from tests.parts.nnrp_parts import TOKEN, Door, Scripted, nnrp_app, steady
 from tests.parts.page import call_service
@@ -28,6 +29,7 @@ from voiceapp.nnrp.wire import MessageType
 from voiceapp.records.store import tokens
 from voiceapp.relay.browser.consumer import VoiceConsumer
 from voiceapp.relay.browser.login import login_stack
+from voiceapp.serving.budget import Pace
 from voiceapp.serving.consumer import MESSAGES_A_TURN, SocketConsumer
 from voiceapp.types import JsonObject
 
@@ -178,6 +180,36 @@ async def test_its_tasks_end_before_it_lets_go() -> None:
     await socket.send_input(LEFT)
     await socket.wait(PATIENCE_S)
     assert noted == [("task ended", None), ("disconnect", 1001)]
+
+
+# -- pace --------------------------------------------------------------------------------------------------
+
+
+async def test_a_program_that_sends_more_than_its_pace_is_received_more_slowly() -> None:
+    class Slow(Noting):
+        pace = Pace(messages_a_s=10, messages_at_once=40, bytes_a_s=1_000, bytes_at_once=10_000)
+
+    noted: list[tuple[str, Any]] = []
+    socket = ApplicationCommunicator(Slow.as_asgi(calls=noted), {"type": "websocket"})
+    with still_time():
+        for message in [{"type": "websocket.connect"}, *[received(text="x")] * 100]:
+            await socket.send_input(message)
+        await pass_time(0)
+        # Looked at after every eighth, of which the first was the connection.
+        assert len(noted) == 48
+        await pass_time(0.9)
+        assert len(noted) == 56
+        await pass_time(10)
+        assert len(noted) == 101
+        await socket.send_input(received(bytes=bytes(20_000)))
+        for _ in range(100):
+            await socket.send_input(received(text="x"))
+        await pass_time(5)
+        assert len(noted) < 110
+        await socket.send_input(LEFT)
+        await pass_time(60)
+        assert noted[-1] == ("disconnect", 1001)
+    await socket.wait(5)
 
 
 # -- turns --------------------------------------------------------------------------------------------------

@@ -125,7 +125,9 @@ class Talk:
                     group.create_task(self._converse(sound, texts, reader)).add_done_callback(
                         lambda _: speaker.cancel()
                     )
-        except* (OSError, InvalidStatus, InvalidHandshake) as errors:
+        except* InvalidStatus as refusals:
+            raise UpstreamError(f"The server at {url} refuses: {_words(refusals)}") from refusals
+        except* (OSError, InvalidHandshake) as errors:
             raise UpstreamError(f"There is no server at {url} ({errors.exceptions[0]}).") from errors
 
     async def _converse(self, sound: Sound | None, texts: list[str], reader: asyncio.Task[None]) -> None:
@@ -382,3 +384,14 @@ class Talk:
     def reply_ms(self) -> int:
         """Return how long the answers last, as heard, in milliseconds."""
         return int(self.output.duration_ms(sum(len(track.data) for track in self._index.values())))
+
+
+def _words(refusals: BaseExceptionGroup[InvalidStatus]) -> str:
+    """Return what the server says of a handshake that it refused: its sentence, or the status."""
+    error = refusals.exceptions[0]
+    assert isinstance(error, InvalidStatus)
+    try:
+        body = json.loads(error.response.body or b"")
+        return str(body["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"HTTP {error.response.status_code}."

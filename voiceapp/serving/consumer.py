@@ -11,12 +11,18 @@ from typing import Any, ClassVar, Final
 from channels.consumer import AsyncConsumer
 from channels.exceptions import StopConsumer
 
+from voiceapp.serving.budget import Budget, Pace
 from voiceapp.types import JsonObject, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 
 MESSAGES_A_TURN: Final = 8
 """Most take less than 0.1 ms each; a voice sends so many in 160 ms."""
+
+PROGRAM_PACE: Final = Pace(
+    messages_a_s=2_000, messages_at_once=20_000, bytes_a_s=8 * 1024**2, bytes_at_once=64 * 1024**2
+)
+"""What a program may send: 40 voices' worth of messages, and three of the longest messages at once."""
 
 
 class SocketConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no types.
@@ -27,7 +33,8 @@ class SocketConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
     whatever else that thread does. Here ``__call__`` hands audio and text straight to ``websocket_receive``;
     everything else takes Channels' ``dispatch``. After every ``MESSAGES_A_TURN`` messages other tasks run:
     a server returns what has arrived already without waiting, and thousands of tiny messages in one read of
-    a socket would otherwise all be handled before anybody's audio goes on.
+    a socket would otherwise all be handled before anybody's audio goes on. Then the consumer's ``pace`` is
+    looked at as well: whoever sends more is ``too_fast``.
 
     A consumer has the usual methods ``websocket_connect``, ``websocket_receive`` and
     ``websocket_disconnect``. The last one is called exactly once, after all of the consumer's tasks have
@@ -39,6 +46,8 @@ class SocketConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
     """Close code for a fault of ours; ``None`` leaves it to the server, which is told of the fault."""
 
     fault_reason: ClassVar[str] = ""
+
+    pace: ClassVar[Pace] = PROGRAM_PACE
 
     scope: Scope
     base_send: Send
@@ -65,10 +74,13 @@ class SocketConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
                 await self.websocket_disconnect(self._goodbye)
 
     async def _receive_all(self, receive: Receive) -> None:
-        count = 0
+        budget, time_s = Budget(self.pace), asyncio.get_running_loop().time
+        count = size = 0
         while True:
             message = await receive()
             if message["type"] == "websocket.receive":
+                data = message.get("bytes")
+                size += len(message.get("text") or "" if data is None else data)
                 await self.websocket_receive(message)
             elif message["type"] == "websocket.disconnect":
                 self._goodbye = message
@@ -78,6 +90,9 @@ class SocketConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
             count += 1
             if count % MESSAGES_A_TURN == 0:
                 await asyncio.sleep(0)
+                if over_s := budget.spend(time_s(), MESSAGES_A_TURN, size):
+                    await self.too_fast(over_s)
+                size = 0
 
     # -- for consumers --------------------------------------------------------------------------------
 
@@ -108,6 +123,13 @@ class SocketConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
 
     async def websocket_disconnect(self, message: JsonObject) -> None:
         """Let go of everything: the connection is over."""
+
+    async def too_fast(self, over_s: float) -> None:
+        """Wait until a client that sends more than its pace has its budget back, or end the connection.
+
+        Meanwhile nothing is received, so that the server reads no more of the socket.
+        """
+        await asyncio.sleep(over_s)
 
     async def cancelled(self) -> None:
         """Do what is to be done when the server cancels the consumer; its tasks run on meanwhile.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qs
 
 from voiceapp.errors import Refusal
+from voiceapp.serving.refusals import refusals, shown
 from voiceapp.types import JsonObject, Send
 
 
@@ -33,8 +34,16 @@ def can_refuse_by_http(scope: JsonObject) -> bool:
     return "websocket.http.response" in (scope.get("extensions") or {})
 
 
-async def refuse_upgrade(scope: JsonObject, send: Send, refusal: Refusal, body: JsonObject) -> None:
-    """Refuse a WebSocket with an HTTP status and a JSON body; by closing it where the server lacks that."""
+async def refuse_upgrade(
+    scope: JsonObject, send: Send, refusal: Refusal, body: JsonObject, hint: str = ""
+) -> None:
+    """Refuse a WebSocket with an HTTP status and a JSON body; by closing it where the server lacks that.
+
+    The operator reads the refusal's code, with a ``hint`` where there is more to be known.
+    """
+    path = str(scope.get("path", ""))
+    more = f" {hint}" if hint else ""
+    refusals().note(f"{path} {refusal.code}", f"Refused a WebSocket at {shown(path)}: {refusal.code}.{more}")
     if not can_refuse_by_http(scope):
         await send({"type": "websocket.close", "code": refusal.close_code, "reason": refusal.code})
         return

@@ -18,10 +18,11 @@ from voiceapp.datafolder.server_note import (
     remove_server_file,
     write_server_file,
 )
+from voiceapp.serving.socket_protocol import SocketProtocol
 from voiceapp.signals import server_stopping
 
 _GRACE_S: Final = 20
-_MAX_MESSAGE_BYTES: Final = 24 * 1024 * 1024
+MAX_MESSAGE_BYTES: Final = 24 * 1024 * 1024
 SWITCH_S: Final = 0.0005
 GC_THRESHOLDS: Final = (20_000, 20, 20)
 
@@ -34,9 +35,9 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 "voiceapp.asgi:application",
                 loop="asyncio" if sys.platform == "win32" else "uvloop",
-                ws="websockets-sansio",
+                ws=SocketProtocol,
                 # Uvicorn closes a socket at a longer message; the engine takes 15 MiB of audio in base64.
-                ws_max_size=_MAX_MESSAGE_BYTES,
+                ws_max_size=MAX_MESSAGE_BYTES,
                 # Audio does not compress; trying costs a third of the CPU.
                 ws_per_message_deflate=False,
                 lifespan="on",

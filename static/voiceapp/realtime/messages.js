@@ -269,6 +269,12 @@
  * @property {ToolCallFault} error why there is no result
  */
 /**
+ * Whether a page may open the socket, in answer to the page's question by HTTP.
+ * @typedef {object} Admission
+ * @property {number | null} code the close code that a refusal would have, or its HTTP status; null: it may
+ * @property {string} message why it may not, as a sentence for people; empty: it may
+ */
+/**
  * @typedef {SessionStart | PlaybackReport | Ping | SessionEnd} ClientMessage what the page sends
  */
 /**
@@ -277,7 +283,7 @@
  *   Pong | ToolCallStarted | ToolCallDelta | ToolCallCompleted | ToolCallError} ServerMessage what the server sends itself
  */
 /**
- * @typedef {1011 | 4000 | 4001 | 4003 | 4004 | 4008 | 4009 | 4010 | 4011 | 4012 | 4013 | 4014 | 4015 | 4016 | 4017} CloseCode
- *   why the server closes the socket
+ * @typedef {1011 | 4000 | 4001 | 4003 | 4004 | 4008 | 4009 | 4010 | 4011 | 4012 | 4013 | 4014 | 4015 | 4016 | 4017 | 4018}
+ *   CloseCode why the server closes the socket
  */
 export {};

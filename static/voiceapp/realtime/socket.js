@@ -8,6 +8,7 @@
  */
 import { canResume, parseAudio, parseEvent } from './events.js';
 import { SendBuffer } from './send_buffer.js';
+import { realSurroundings } from './surroundings.js';
 import { Timers } from './timers.js';
 
 /** @typedef {import('./events.js').ServerEvent} ServerEvent */
@@ -20,11 +21,7 @@ import { Timers } from './timers.js';
  * }} SocketCallbacks
  * `onOver` comes once, when the socket will not come back; `onDropped` when microphone audio was thrown away.
  */
-/**
- * @typedef {import('./timers.js').TimerSource & {
- *   makeSocket: (url: string) => WebSocket, now: () => number, random: () => number,
- * }} Surroundings
- */
+/** @typedef {import('./surroundings.js').Surroundings} Surroundings */
 /** @typedef {import('./events.js').SessionStart} SessionStart */
 /** @typedef {{url: string, start: Omit<SessionStart, 'type' | 'resume'>}} SocketOptions */
 
@@ -40,17 +37,6 @@ const OPEN_MS = 8000;
 const FIRST_GRACE_MS = 8000;
 /** More than this in the browser's own buffer means that the line does not carry the voice. */
 const CONGESTED_BYTES = 480_000;
-
-/** @returns {Surroundings} */
-function realSurroundings() {
-  return {
-    makeSocket: (url) => new WebSocket(url),
-    setTimer: (run, ms) => window.setTimeout(run, ms),
-    clearTimer: (timer) => window.clearTimeout(timer),
-    now: () => performance.now(),
-    random: Math.random,
-  };
-}
 
 export class RealtimeSocket {
   /**
@@ -71,6 +57,9 @@ export class RealtimeSocket {
     /** Number of the last message on this socket. */
     this.position = 0;
     this.attached = false;
+    /** Whether this socket is open, and whether the server was asked why those before it were not. */
+    this.opened = false;
+    this.asked = false;
     this.over = false;
     /** The server said that the session has ended: the close that follows is the last. */
     this.ended = false;
@@ -141,7 +130,7 @@ export class RealtimeSocket {
     const socket = this.around.makeSocket(this.options.url);
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
-    this.attached = false;
+    this.attached = this.opened = false;
     socket.onopen = () => this.#opened(socket);
     socket.onmessage = (message) => this.#received(socket, message.data);
     socket.onclose = (event) => this.#broken(socket, event.code, event.reason);
@@ -151,6 +140,8 @@ export class RealtimeSocket {
   /** @param {WebSocket} socket */
   #opened(socket) {
     if (socket !== this.socket) return;
+    this.opened = true;
+    this.asked = false;
     this.timers.clear('open');
     const resume = this.sessionId ? { resume: { session_id: this.sessionId, seq: this.seq, frames: this.waiting.framesSent } } : {};
     this.position = this.seq;
@@ -266,12 +257,24 @@ export class RealtimeSocket {
       this.#finish(this.sessionId ? 4004 : code, reason);
       return;
     }
+    if (!this.opened && !this.asked) void this.#askWhy();
     if (this.sessionId) this.callbacks.onState('reconnecting');
     const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.attempts);
     this.attempts += 1;
     const jittered = wait * (1 - this.around.random() / 2);
     const left = this.brokenAt + this.graceMs - now;
     this.timers.start('retry', Math.min(jittered, left), () => this.#connect());
+  }
+
+  /** Ask, once in a row of attempts, whether it is the server that lets no socket open. */
+  async #askWhy() {
+    this.asked = true;
+    const refusal = await this.around.askWhy(this.options.url);
+    // A socket that opened since then knows better.
+    if (!refusal || !this.asked || this.over) return;
+    const { socket } = this;
+    this.#finish(refusal.code, refusal.message);
+    socket?.close();
   }
 
   /**

@@ -37,7 +37,7 @@ function socket(start = {}) {
     onState() {}, onAudio() {}, onDropped() {}, onEvent: (event) => log.events.push(event.type),
     onOver: (code) => { log.over = code; },
   }, {
-    makeSocket: () => wire, now: () => 0, random: () => 0, clearTimer: (timer) => timers.delete(timer),
+    makeSocket: () => wire, askWhy: () => Promise.resolve(null), now: () => 0, random: () => 0, clearTimer: (timer) => timers.delete(timer),
     setTimer: (run) => {
       const timer = Symbol('timer');
       timers.set(timer, run);

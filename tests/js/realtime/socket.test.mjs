@@ -11,6 +11,8 @@ class World {
     this.timers = new Map();
     this.next = 1;
     this.sockets = [];
+    this.asked = [];
+    this.refusal = null;
     this.log = { states: [], events: [], audio: [], over: null, dropped: 0 };
     this.socket = new RealtimeSocket({ url: 'ws://x', start: { assistant: 'guide' } }, {
       onState: (state) => this.log.states.push(state),
@@ -37,6 +39,10 @@ class World {
         return this.next - 1;
       },
       clearTimer: (timer) => this.timers.delete(timer),
+      askWhy: (url) => {
+        this.asked.push(url);
+        return Promise.resolve(this.refusal);
+      },
       now: () => this.time,
       random: () => 0,
     });
@@ -238,6 +244,70 @@ test('a server that never answers is given up soon', () => {
   }
   assert.ok(world.log.over.at <= 8050);
   assert.ok(!world.log.states.includes('reconnecting'));
+});
+
+/** @returns what has been promised has come */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+const SIGNED_OUT = { code: 4001, message: 'Sign in first.' };
+
+test('a socket that does not open: the server is asked why, once, and its answer ends the attempts', async () => {
+  const world = new World();
+  world.refusal = SIGNED_OUT;
+  world.lose();
+  await settled();
+  assert.deepEqual(world.asked, ['ws://x']);
+  assert.deepEqual(world.log.over, { code: 4001, reason: 'Sign in first.', at: 0 });
+  assert.equal(world.timers.size, 0);
+});
+
+test('where the server refuses nothing, the network is to blame: the attempts go on and it is asked once', async () => {
+  const world = new World();
+  for (let n = 0; n < 4; n += 1) {
+    world.lose();
+    await settled();
+    world.pass(5000);
+  }
+  assert.equal(world.asked.length, 1);
+  assert.equal(world.log.over.code, 1006);
+});
+
+test('an answer that comes when a socket is open again means nothing', async () => {
+  const world = new World();
+  world.refusal = SIGNED_OUT;
+  world.lose();
+  world.pass(250);
+  world.ready();
+  await settled();
+  assert.equal(world.log.over, null);
+});
+
+test('a socket that was open is not asked about, one that does not come back is, each time anew', async () => {
+  const world = new World();
+  world.ready();
+  for (let n = 1; n <= 2; n += 1) {
+    world.lose();
+    await settled();
+    assert.equal(world.asked.length, n - 1);
+    world.pass(250);
+    world.lose();
+    await settled();
+    assert.equal(world.asked.length, n);
+    world.pass(1000);
+    world.connect();
+    world.down({ type: 'session.resumed', session_id: 'S', seq: 1, lost: false });
+  }
+});
+
+test('a refusal while the page waits for another attempt closes the one under way', async () => {
+  const world = new World();
+  world.refusal = SIGNED_OUT;
+  world.lose();
+  world.pass(250);
+  const late = world.wire;
+  await settled();
+  assert.equal(world.log.over.code, 4001);
+  assert.ok(late.closed);
 });
 
 test('an attempt that hangs is given up for another', () => {

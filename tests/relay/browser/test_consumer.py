@@ -156,12 +156,9 @@ async def test_a_page_of_another_site_is_refused_before_it_is_connected(
     assert await socket.connect() == (False, 4003)
 
 
-async def test_a_stranger_is_connected_and_told_to_sign_in(socket: PatientSocket) -> None:
-    # A refusal before that would reach the page as a broken network, without a code.
+async def test_a_stranger_is_refused_before_it_is_connected(socket: PatientSocket) -> None:
     socket.scope["user"] = AnonymousUser()
-    assert (await socket.connect())[0]
-    assert (await event(socket, "notice"))["code"] == "not_signed_in"
-    assert (await socket.receive_output())["code"] == 4001
+    assert await socket.connect() == (False, 4001)
 
 
 async def test_an_assistant_that_is_not_there_is_refused(socket: PatientSocket) -> None:

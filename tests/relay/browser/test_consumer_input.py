@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.parts.page import Page, Talk, rows
+from tests.parts.waits import PATIENCE_S
 from voiceapp.conversation.page_policy import MAX_TYPED_BYTES
 from voiceapp.relay.browser.consumer import VoiceConsumer
 from voiceapp.relay.browser.login import login_stack
@@ -39,23 +40,21 @@ async def test_a_stranger_who_is_gone_already_is_no_failure(settings: Any, signe
 
     async def send(message: dict[str, Any]) -> None:
         tried.append(message["type"])
-        if message["type"] != "websocket.accept":
-            raise ConnectionResetError
+        raise ConnectionResetError
 
     await login_stack(VoiceConsumer.as_asgi())({"type": "websocket", "headers": headers}, receive, send)
-    assert tried == ["websocket.accept", "websocket.send"]
+    assert tried == ["websocket.close"]
 
 
 @pytest.mark.parametrize("with_cookie", [False, True])
-async def test_strangers_are_told_to_sign_in(
+async def test_strangers_are_refused_before_they_are_connected(
     settings: Any, signed_in: dict[str, Any], with_cookie: bool
 ) -> None:
     settings.ALLOWED_HOSTS = ["testserver"]
     stranger = [(name, value) for name, value in signed_in["headers"] if name != b"cookie"]
     forged = [*stranger, (b"cookie", b'voiceapp_session=forged; x="')]
     page = Page({"headers": forged if with_cookie else stranger})
-    await page.connect()
-    assert (await page.until("close"))["code"] == 4001
+    assert await page.socket.connect(timeout=PATIENCE_S) == (False, 4001)
 
 
 # -- bad input ------------------------------------------------------------------------------------------

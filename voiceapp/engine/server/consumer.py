@@ -18,6 +18,7 @@ from voiceapp.engine.session.config import Kind
 from voiceapp.errors import Refusal
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.serving.consumer import SocketConsumer
+from voiceapp.serving.refusals import shown
 from voiceapp.serving.scope import can_refuse_by_http, headers_of, query_of, refuse_upgrade
 from voiceapp.text import providers
 from voiceapp.tools.mcp.client import McpClient
@@ -60,9 +61,9 @@ class RealtimeConsumer(SocketConsumer):
             request = _read_request(self.scope["path"], query, await credentials.admit(given))
             faults = _read_faults(query)
         except Refusal as refusal:
-            logger.info("Engine: refused with %d %s (request %r)", refusal.status, refusal.code, request_id)
             body = {"error": {"code": refusal.code, "message": refusal.message}}
-            await refuse_upgrade(self.scope, self.send, refusal, body)
+            hint = f"HTTP {refusal.status}, request {shown(request_id)}." if request_id else ""
+            await refuse_upgrade(self.scope, self.send, refusal, body, hint)
             raise StopConsumer from None
         models().start()
         logger.info(

@@ -5,48 +5,37 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from urllib.parse import urlsplit
+from typing import Final
 
 from channels.exceptions import StopConsumer
-from django.conf import settings
-from django.http.request import validate_host
 
 from voiceapp.config import VoiceConfig, voice_config
 from voiceapp.conversation.actions import SendBrowser
 from voiceapp.errors import AudioFormatError, DecodeError, Refusal, VoiceAppError
 from voiceapp.protocol import codec, page
 from voiceapp.protocol.page import CloseCode, Notice, Ping, PlaybackReport, Pong, SessionEnd
-from voiceapp.relay.browser.login import Login, login_of
+from voiceapp.relay.browser.admission import admit, hint_of
+from voiceapp.relay.browser.login import Login
 from voiceapp.relay.browser.start import StartRequest, begin, read_start
 from voiceapp.relay.process.sessions import DRAIN_S
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.live import LiveSession
+from voiceapp.serving.budget import Pace
 from voiceapp.serving.consumer import SocketConsumer
-from voiceapp.types import JsonObject, Scope
+from voiceapp.serving.refusals import refusals
+from voiceapp.serving.scope import refuse_upgrade
+from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
 
 MAX_TEXT_CHARS = 1024 * 1024
 """Longest text message of a page."""
+PACE: Final = Pace(messages_a_s=250, messages_at_once=2_000, bytes_a_s=512 * 1024, bytes_at_once=4 * 1024**2)
+"""What a page may send. A voice takes 50 messages and 48,000 bytes a second; a page that comes back sends
+10 s of it at once, with up to 64 events."""
 FIRST_MESSAGE_S = 10.0
 CLOSE_S = 5.0
 """How long a page may take to read the last messages of a session."""
-
-
-def origin_allowed(scope: Scope) -> bool:
-    """Whether the socket was opened by a page of this site (or of a trusted origin)."""
-    headers: dict[bytes, bytes] = dict(scope.get("headers") or [])
-    origin, host = headers.get(b"origin", b"").decode("latin-1"), headers.get(b"host", b"").decode("latin-1")
-    if not origin or origin == "null":
-        return False
-    if origin in settings.CSRF_TRUSTED_ORIGINS:
-        return True
-    try:
-        address = urlsplit(origin)
-    except ValueError:
-        return False
-    known = validate_host(host.rsplit(":", 1)[0] if not host.endswith("]") else host, settings.ALLOWED_HOSTS)
-    return address.scheme in ("http", "https") and address.netloc == host and known
 
 
 class VoiceConsumer(SocketConsumer):
@@ -54,6 +43,8 @@ class VoiceConsumer(SocketConsumer):
 
     Anybody signed in may open one. ``scope`` has ``user`` and ``session``, see ``login_stack``.
     """
+
+    pace = PACE
 
     def __init__(self) -> None:
         self.config: VoiceConfig = voice_config()
@@ -67,16 +58,14 @@ class VoiceConsumer(SocketConsumer):
     # -- beginning ----------------------------------------------------------------------------------
 
     async def websocket_connect(self, message: JsonObject) -> None:
-        """Accept the socket of a page of this site, and tell a stranger to sign in."""
-        if not origin_allowed(self.scope):
-            await self.send({"type": "websocket.close", "code": CloseCode.FOREIGN_ORIGIN})
-            raise StopConsumer
+        """Accept the socket of somebody who is signed in, from a page of this site; refuse others by HTTP."""
+        try:
+            self._login = admit(self.scope)
+        except Refusal as refusal:
+            body = {"code": refusal.code, "message": refusal.message}
+            await refuse_upgrade(self.scope, self.send, refusal, body, hint_of(self.scope, refusal))
+            raise StopConsumer from None
         await self.send({"type": "websocket.accept"})
-        login = login_of(self.scope)
-        if login is None:
-            signed_out = CloseCode.NOT_SIGNED_IN
-            raise Refusal("not_signed_in", signed_out.words, close_code=signed_out)
-        self._login = login
         self._first_message = self.start(self._await_first_message())
 
     async def _await_first_message(self) -> None:
@@ -110,6 +99,18 @@ class VoiceConsumer(SocketConsumer):
         with suppress(StopConsumer):
             await self.send({"type": "websocket.send", "text": page.write(notice)})
             await self.send({"type": "websocket.close", "code": error.close_code, "reason": error.code})
+
+    async def too_fast(self, over_s: float) -> None:
+        """End the conversation of a page that sends more than one needs; nothing more of it is received."""
+        sentence = (
+            f"Closed a page's socket with {CloseCode.TOO_FAST:d}: user {self._login.user_id} sends too much."
+        )
+        refusals().note(f"too fast {self._login.user_id}", sentence)
+        session = self._session
+        if session is None or not session.attached_to(self):
+            raise Refusal("too_fast", CloseCode.TOO_FAST.words, close_code=CloseCode.TOO_FAST)
+        session.end(EndReason.TOO_FAST)
+        await asyncio.Event().wait()
 
     async def websocket_disconnect(self, message: JsonObject) -> None:
         """Let the session wait for the page's next socket."""

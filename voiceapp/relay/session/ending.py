@@ -27,6 +27,7 @@ class EndReason(Enum):
     UPSTREAM_LOST = ("upstream_lost", CloseCode.UPSTREAM_LOST)
     DRAIN = ("server_stopped", CloseCode.STOPPING)
     SIGNED_OUT = ("signed_out", CloseCode.SIGNED_OUT)
+    TOO_FAST = ("too_fast", CloseCode.TOO_FAST)
     FAULT = ("fault", CloseCode.FAULT)
 
     def __init__(self, reason: str, close_code: CloseCode, words: str = "") -> None:

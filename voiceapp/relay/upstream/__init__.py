@@ -1,4 +1,5 @@
 """One Realtime service.
 
-target: its address and key → connection: one WebSocket, decoded → link: dialled, dialled again, renewed.
+target: its address and key → service_socket: one WebSocket, in turns → connection: decoded →
+link: dialled, dialled again, renewed.
 """

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pybase64
-from picows import WSCloseCode, WSFrame, WSHandshakeError, WSListener, WSMsgType, WSTransport, ws_connect
+from picows import WSCloseCode, WSHandshakeError, WSMsgType, WSTransport, ws_connect
 
 from voiceapp.config import UpstreamKind
 from voiceapp.errors import DecodeError, UpstreamClosed, UpstreamError, UpstreamRefused, UpstreamTimeout
@@ -26,16 +26,11 @@ from voiceapp.protocol.dialects import Dialect, Half
 from voiceapp.protocol.events import Error, Event, SessionCreated, UnknownEvent
 from voiceapp.protocol.page import SERVER_MESSAGES
 from voiceapp.relay.upstream import target as targets
+from voiceapp.relay.upstream.service_socket import MAX_MESSAGE_BYTES, ServiceSocket
 from voiceapp.relay.upstream.target import Target
 from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
-
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-"""Largest message from a service: an item that is retrieved holds all of its audio."""
-
-MAX_FRAGMENTS = 4096
-"""Pieces of one message: a message of ``MAX_MESSAGE_BYTES`` in frames of 4 kB."""
 
 MAX_UNSENT_BYTES = 1024 * 1024
 """Bytes that may wait for a service that does not read: 15 s of PCM16 in base64. Then it counts as gone."""
@@ -54,90 +49,19 @@ _APPEND_HEAD = b'{"type":"input_audio_buffer.append","audio":"'
 _APPEND_TAIL = b'"}'
 
 
-class _Socket(WSListener):
-    """The callbacks of one WebSocket: whole messages out, one end."""
-
-    def __init__(self) -> None:
-        self.transport: WSTransport | None = None
-        self.on_message: Callable[[bytes], None] | None = None
-        self.on_end: Callable[[UpstreamError], None] | None = None
-        self.ended: UpstreamError | None = None
-        self.early: list[bytes] = []
-        self.parts: list[bytes] = []
-        self.parts_bytes = 0
-        self.congested = False
-        self.unwanted = False
-        self.first: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-
-    def on_ws_connected(self, transport: WSTransport) -> None:
-        self.transport = transport
-        if self.unwanted:
-            transport.disconnect(graceful=False)
-
-    def abandon(self) -> None:
-        """Nobody waits for the connection any more: close it, now or as soon as it is there."""
-        self.unwanted = True
-        self.first.cancel()
-        if self.transport is not None:
-            self.transport.disconnect(graceful=False)
-
-    def pause_writing(self) -> None:
-        self.congested = True
-
-    def resume_writing(self) -> None:
-        self.congested = False
-
-    def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
-        kind = frame.msg_type
-        if kind is WSMsgType.CLOSE:
-            transport.send_close(frame.get_close_code(), None)
-            transport.disconnect()
-            return
-        if kind not in (WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION):
-            return
-        data = frame.get_payload_as_bytes()
-        if not frame.fin or self.parts:
-            self.parts.append(data)
-            self.parts_bytes += len(data)
-            if self.parts_bytes > MAX_MESSAGE_BYTES or len(self.parts) > MAX_FRAGMENTS:
-                transport.send_close(WSCloseCode.MESSAGE_TOO_BIG)
-                transport.disconnect()
-                return
-            if not frame.fin:
-                return
-            data, self.parts, self.parts_bytes = b"".join(self.parts), [], 0
-        if not self.first.done():
-            self.first.set_result(data)
-        elif self.on_message is None:
-            self.early.append(data)
-        else:
-            self.on_message(data)
-
-    def on_ws_disconnected(self, transport: WSTransport) -> None:
-        received = transport.close_handshake.recv if transport.close_handshake else None
-        if received is None:
-            error = UpstreamClosed("The connection to the service was lost.", code="upstream_lost")
-        else:
-            code = getattr(received.code, "value", received.code)
-            error = UpstreamClosed(f"The service closed the connection ({code}).", code="upstream_closed")
-        self.ended = error
-        if not self.first.done():
-            self.first.set_exception(error)
-        if self.on_end is not None:
-            self.on_end(error)
-
-
 class Upstream:
     """An established session with a service. ``open_upstream`` makes one; ``aclose`` ends it."""
 
-    def __init__(self, target: Target, listener: _Socket, transport: WSTransport, dialect: Dialect) -> None:
+    def __init__(
+        self, target: Target, listener: ServiceSocket, transport: WSTransport, dialect: Dialect
+    ) -> None:
         self.target = target
         self.dialect = dialect
         self._socket = listener
         self._transport = transport
         self._receive: Receive | None = None
         self._lost: Lost | None = None
-        self._closing = self._holds = False
+        self._closing = False
         self._logged_at: dict[str, float] = {}
 
     def start(self, first: bytes, receive: Receive, lost: Lost) -> None:
@@ -161,14 +85,7 @@ class Upstream:
 
     def hold(self, waits: bool) -> None:
         """Read nothing while the service ``waits``: it is slowed down by its own network buffers."""
-        transport = self._transport.underlying_transport
-        if waits == self._holds or self._closing or self._transport.is_disconnected:
-            return
-        self._holds = waits
-        if waits:
-            transport.pause_reading()
-        else:
-            transport.resume_reading()
+        self._socket.hold(waits)
 
     def send(self, fields: JsonObject) -> None:
         """Send a client event (GA shape) in the service's dialect."""
@@ -193,13 +110,20 @@ class Upstream:
     def _message(self, data: bytes) -> None:
         try:
             if self.dialect is Dialect.GA:
-                self._deliver(*codec.decode_server(data))
+                event, text = codec.decode_server(data)
+                if type(event) is UnknownEvent:
+                    self._deliver(event, text)
+                else:
+                    # Without a call more: this is done for every frame.
+                    assert self._receive is not None
+                    self._receive(event, text)
                 return
             for fields in dialects.to_ga(codec.decode_server_fields(data), self.dialect, Half.SERVER):
                 fields.pop("seq", None)
                 self._deliver(codec.server_event(fields), codec.encode_fields(fields).decode())
         except DecodeError as error:
             self._log_once(f"an event that cannot be read ({error.code})")
+            self._socket.count_idle()
 
     def _deliver(self, event: Event | UnknownEvent, text: str) -> None:
         assert self._receive is not None
@@ -245,7 +169,7 @@ async def open_upstream(target: Target, timeout_s: float) -> tuple[Upstream, byt
     try:
         async with asyncio.timeout(timeout_s):
             headers = await target.headers()
-            listener = _Socket()
+            listener = ServiceSocket()
             try:
                 transport = await _dial(target, headers, listener, timeout_s)
                 if transport.is_disconnected and not listener.first.done():
@@ -267,7 +191,9 @@ async def open_upstream(target: Target, timeout_s: float) -> tuple[Upstream, byt
     return Upstream(target, listener, transport, dialect), first
 
 
-async def _dial(target: Target, headers: dict[str, str], listener: _Socket, timeout_s: float) -> WSTransport:
+async def _dial(
+    target: Target, headers: dict[str, str], listener: ServiceSocket, timeout_s: float
+) -> WSTransport:
     try:
         transport, _ = await ws_connect(
             lambda: listener,
@@ -277,6 +203,8 @@ async def _dial(target: Target, headers: dict[str, str], listener: _Socket, time
             websocket_handshake_timeout=timeout_s,
             max_frame_size=MAX_MESSAGE_BYTES,
             max_redirects=0,
+            # By ``ServiceSocket``, which counts them.
+            enable_auto_pong=False,
             enable_auto_ping=True,
             auto_ping_idle_timeout=PING_AFTER_S,
             auto_ping_reply_timeout=PING_REPLY_S,
