@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from jsonschema import Draft7Validator
 
-from tests.parts.chat_server import calls, chat_server, chunk, sse, text
+from tests.parts.chat_server import calls, chat_server, chunk, ending, sse, text
 from tests.parts.contracts import schema_of
 from tests.parts.hosts import generate
 from tests.parts.waits import PATIENCE_S
@@ -123,7 +123,7 @@ async def test_calls_of_a_chat_endpoint_are_told_apart_whatever_their_index() ->
     events = ChatEvents("m")
     whole = [{"index": 0, "id": name, "function": {"name": name, "arguments": "{}"}} for name in ("a", "b")]
     told = [event for one in whole for event in events.feed(calls(one))]
-    told += events.finish()
+    told += [*events.feed(ending()), *events.finish()]
     done = [event["item"] for event in told if event["type"] == "response.output_item.done"]
     assert [(item["call_id"], item["name"], item["arguments"]) for item in done] == [
         ("a", "a", "{}"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voiceapp.text.history import paired
 from voiceapp.text.model_host import responses_api
 from voiceapp.text.provider import Called, FunctionTool, ReplyRequest, Returned, Said
 
@@ -37,7 +39,7 @@ JSON = st.recursive(
 @given(REQUESTS)
 def test_a_request_is_read_as_it_was_asked(request: ReplyRequest) -> None:
     fields = json.loads(json.dumps(responses_api.request_fields(request, "m", {})))
-    assert responses_api.read_request(fields) == request
+    assert responses_api.read_request(fields) == replace(request, history=paired(request.history))
 
 
 @given(st.dictionaries(st.sampled_from(["instructions", "input", "tools", "toolChoice"]), JSON))
