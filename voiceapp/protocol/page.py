@@ -357,6 +357,7 @@ class CloseCode(IntEnum):
     STOPPING = 4015, "The server is being restarted. Your conversation is kept."
     SIGNED_OUT = 4016, "You were signed out."
     ELSEWHERE = 4017, "The conversation goes on elsewhere."
+    NOT_KEPT = 4018, "Conversations cannot be kept at the moment."
 
 
 # -- reading and writing --------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
-from voiceapp.errors import Refusal
+from voiceapp.errors import VoiceAppError
 from voiceapp.types import JsonObject, Send
 
 
@@ -33,7 +33,7 @@ def can_refuse_by_http(scope: JsonObject) -> bool:
     return "websocket.http.response" in (scope.get("extensions") or {})
 
 
-async def refuse_upgrade(scope: JsonObject, send: Send, refusal: Refusal, body: JsonObject) -> None:
+async def refuse_upgrade(scope: JsonObject, send: Send, refusal: VoiceAppError, body: JsonObject) -> None:
     """Refuse a WebSocket with an HTTP status and a JSON body; by closing it where the server lacks that."""
     if not can_refuse_by_http(scope):
         await send({"type": "websocket.close", "code": refusal.close_code, "reason": refusal.code})

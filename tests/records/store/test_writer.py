@@ -14,6 +14,7 @@ from django.db import OperationalError, connection
 from tests.parts.kept_records import item, opened
 from tests.parts.stalls import growth
 from voiceapp.conversation.records import Record
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.models import Item
 from voiceapp.records.store import rows, store, writer
 
@@ -64,10 +65,12 @@ async def test_a_full_store_refuses_instead_of_dropping(user: User, monkeypatch:
 
     monkeypatch.setattr(writer, "write_rows", while_away)
     keep = store.writer()
-    with pytest.raises(store.StoreFull):
+    with pytest.raises(store.StoreFull) as full:
         for number in range(100):
             keep.save_item(session_id, item(str(number)))
             await asyncio.sleep(0.02)
+    assert (full.value.code, full.value.status) == ("store_full", 503)
+    assert full.value.close_code == CloseCode.NOT_KEPT
     away = False
     await keep.flush(session_id)
     assert await Item.objects.acount() == number
