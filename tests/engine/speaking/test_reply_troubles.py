@@ -57,6 +57,19 @@ async def test_thoughts_are_neither_captioned_nor_kept_nor_spoken(
         assert chat.requests[1]["messages"][-1] == {"role": "assistant", "content": "Good day!"}
 
 
+@pytest.mark.parametrize("chunks", THINKING)
+async def test_thoughts_are_not_kept_of_an_answer_in_writing(
+    engine: EngineServer, monkeypatch: pytest.MonkeyPatch, chunks: list[Any]
+) -> None:
+    async with chat_behind(monkeypatch, script=sse(*chunks, "[DONE]")) as chat, connect(engine) as client:
+        await client.update(output_modalities=["text"])
+        done = await answered(client)
+        assert (done["status"], words(done)) == ("completed", ["Good day!"])
+        assert [event["text"] for event in client.of("response.output_text.done")] == ["Good day!"]
+        await answered(client)
+        assert chat.requests[1]["messages"][-1] == {"role": "assistant", "content": "Good day!"}
+
+
 SILENT = [
     {"script": sse(text("<think>Hm.</think>"), STOP, "[DONE]")},
     {"script": sse(text(""), STOP, "[DONE]")},

@@ -175,6 +175,15 @@ def test_the_form_of_an_answer_that_is_not_taken_is_said_in_words() -> None:
     assert options.fitted({**BODY, "response_format": {"type": "text"}})["messages"] == BODY["messages"]
 
 
+def test_a_schema_that_is_refused_costs_itself_alone() -> None:
+    options = ServiceOptions()
+    refusal = openai_says("Invalid schema for response_format 'a': missing.", "response_format", "x")
+    assert options.learn(refusal, BODY) == "one schema of an answer"
+    assert "response_format" not in options.fitted(BODY)
+    other = {**BODY, "response_format": {"type": "json_object"}}
+    assert options.fitted(other) == other
+
+
 @pytest.mark.parametrize(
     "refusal",
     [
@@ -188,6 +197,8 @@ def test_messages_are_put_in_turns_where_a_service_wants_them(refusal: Any) -> N
     options = ServiceOptions()
     in_order = {"messages": [{"role": "user", "content": "a"}]}
     assert options.learn(refusal, in_order) == ""
+    unknown = {"messages": [{"role": "robot", "content": "a"}, {"role": "user", "content": "b"}]}
+    assert options.learn(refusal, unknown) == "", "the messages themselves are wrong"
     two = {"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}
     assert options.learn(refusal, two) == "messages that are not in turns"
     assert options.fitted(two)["messages"] == [{"role": "user", "content": "a\n\nb"}]

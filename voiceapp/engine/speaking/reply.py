@@ -108,6 +108,7 @@ class ReplyProduction:
                 case TakenBack():
                     self._attempt += 1
                     self._splitter = SentenceSplitter()
+                    await self._facts.put(_Made(0, delta))
                 case Finished():
                     self._end = delta
                 case _:

@@ -175,11 +175,10 @@ def _offered(asked: Mapping[str, Any]) -> frozenset[str]:
 def _text_of(content: Any) -> str:
     """Return the words of a content; some services send parts, of which only text is for the person."""
     if isinstance(content, list):
-        return "".join(
-            part["text"]
-            for part in content
-            if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
-        )
+        if not all(isinstance(part, dict) for part in content):
+            raise _no_part()
+        texts = [part.get("text") for part in content if part.get("type") == "text"]
+        return "".join(text for text in texts if isinstance(text, str))
     if content is not None and not isinstance(content, str):
         raise _no_part()
     return content or ""

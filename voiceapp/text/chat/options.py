@@ -15,8 +15,8 @@ from typing import Any, Final
 from voiceapp.text.chat.turns import in_turns
 from voiceapp.types import JsonObject
 
-MAX_TOOLS_LEFT_OUT: Final = 1_000
-"""Refused tools that are remembered; their schemas come from outside."""
+MAX_LEFT_OUT: Final = 1_000
+"""Refused tools, and refused schemas, that are remembered; they come from outside."""
 MAX_EXPLANATION_CHARS: Final = 20_000
 """So much of a refusal is read; some services send the whole request back."""
 
@@ -54,6 +54,7 @@ _NO_TOOLS: Final = re.compile(
 _FUNCTION: Final = re.compile(
     r"(?:function|tool)(?: named| called)? ['\"`]([\w.-]{1,128})['\"`]", re.IGNORECASE
 )
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool")
 _STEPS: Final = re.compile(r"[^\w-]+")
 
 
@@ -68,6 +69,7 @@ class ServiceOptions:
         self._limits = [NEW_LIMIT, OLD_LIMIT] if new_limit else [OLD_LIMIT, NEW_LIMIT]
         self._limit_known = new_limit
         self._tools: dict[str, None] = {}
+        self._forms: dict[str, None] = {}
         self._turns = False
 
     def fitted(self, body: JsonObject) -> JsonObject:
@@ -81,6 +83,8 @@ class ServiceOptions:
                 fitted.pop(name, None)
         elif self._tools and _chosen(fitted) not in (None, *map(_name, fitted.get("tools") or ())):
             del fitted["tool_choice"]
+        if self._forms and _key(fitted.get("response_format")) in self._forms:
+            del fitted["response_format"]
         if "response_format" in body and "response_format" not in fitted:
             fitted["messages"] = _with_schema(fitted.get("messages"), body["response_format"])
         if self._turns and isinstance(fitted.get("messages"), list):
@@ -112,13 +116,19 @@ class ServiceOptions:
     def _give_up(self, steps: list[str], explained: str, sent: JsonObject) -> str:
         name = steps[0]
         if name == "tools" and (tool := _refused_tool(steps, explained, sent)) is not None:
-            if len(self._tools) < MAX_TOOLS_LEFT_OUT:
+            if len(self._tools) < MAX_LEFT_OUT:
                 self._tools[_key(tool)] = None
                 return f"the tool {str(_name(tool))[:64]!r}"
             return ""
         if name not in sent or name not in _OPTIONAL:
             return ""
         if _WRONG_VALUE.search(explained) and not _UNKNOWN.search(explained):
+            return ""
+        if name == "response_format" and "schema" in explained.lower() and not _UNKNOWN.search(explained):
+            # This one schema is not to its liking.
+            if len(self._forms) < MAX_LEFT_OUT:
+                self._forms[_key(sent[name])] = None
+                return "one schema of an answer"
             return ""
         if name in (OLD_LIMIT, NEW_LIMIT):
             self._limits = [one for one in self._limits if one != name]
@@ -202,7 +212,9 @@ def _refused_tool(steps: list[str], explained: str, sent: JsonObject) -> JsonObj
 def _says_order(sent: JsonObject) -> bool:
     """Whether the messages stand in another order than the strictest."""
     messages = sent.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+    if not isinstance(messages, list) or not all(
+        isinstance(message, dict) and message.get("role") in _ROLES for message in messages
+    ):
         return False
     return in_turns(messages) != messages
 

@@ -44,6 +44,7 @@ MAX_TRIES: Final = 8
 _DRAIN_S: Final = 0.1
 _DONE: Final = "[DONE]"
 _SNIFFED: Final = 1024
+_AT_ONCE: Final = 64 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 # Their models refuse the older word for the limit of an answer.
 _NEW_LIMIT_HOSTS: Final = ("api.openai.com", ".openai.azure.com", ".azure.com", ".azure.us", ".azure.cn")
@@ -183,18 +184,31 @@ async def _chunks(response: httpx2.Response, reader: AnswerReader) -> AsyncGener
     done = False
     async with aclosing(_events(response)) as events:
         while (event := await _next(events, reader)) is not None:
-            if isinstance(event, bytes):
-                found, done = reader.whole(json.loads(event)), True
-            elif event.data.startswith(_DONE):
+            if isinstance(event, sse.Received) and event.data.startswith(_DONE):
                 done = True
                 await _drain(events)
                 break
-            else:
-                found = reader.feed(json.loads(event.data), event.name)
-            for chunk in found:
+            # A document is over with its last sign.
+            done = isinstance(event, bytes)
+            for chunk in await _read(reader, event):
                 yield chunk
     for chunk in reader.finish(done=done):
         yield chunk
+
+
+async def _read(reader: AnswerReader, event: sse.Received | bytes) -> list[JsonObject]:
+    """Return the chunks that an event or a document makes, in a thread where that takes its time.
+
+    Raises ``TextEngineError``, ``ValueError``, ``RecursionError``.
+    """
+
+    def read() -> list[JsonObject]:
+        if isinstance(event, bytes):
+            return reader.whole(json.loads(event))
+        return reader.feed(json.loads(event.data), event.name)
+
+    size = len(event) if isinstance(event, bytes) else len(event.data)
+    return await asyncio.to_thread(read) if size > _AT_ONCE else read()
 
 
 async def _next(
