@@ -130,3 +130,39 @@ async def test_calls_of_a_chat_endpoint_are_told_apart_whatever_their_index() ->
         ("b", "b", "{}"),
     ]
     assert told[-1]["response"]["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("script", "answer"),
+    [
+        (sse(text("It is four o'clock and")), "The chat endpoint broke off its answer."),
+        (sse(text("<think>Hm.</think>"), ending("stop")), "The model said nothing."),
+        (sse(text("It is "), {"detail": "x"}), "The chat endpoint failed."),
+        (sse(text("Hm."), text("</think>Good day!"), ending("stop")), "Good day!"),
+    ],
+)
+async def test_a_chat_endpoint_in_trouble_is_told_to_the_caller(
+    server: str, token: str, script: list[bytes], answer: str
+) -> None:
+    async with (
+        chat_server(script=script, refuses=("max_tokens",)) as chat,
+        hosting(server, token, chat.base_url, api="chat"),
+    ):
+        found = (await generate(server, token)).json()
+    if answer == "Good day!":
+        assert found["text"] == answer
+    else:
+        assert found["code"] == "model_host_error"
+        assert answer in found["detail"]
+
+
+async def test_a_responses_stream_that_breaks_off_is_told_to_the_caller(server: str, token: str) -> None:
+    begun = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "It is"}
+    script = [f"event: {begun['type']}\ndata: {json.dumps(begun)}\n\n".encode()]
+    async with (
+        chat_server(script=script) as chat,
+        hosting(server, token, chat.base_url, api="responses"),
+    ):
+        found = (await generate(server, token)).json()
+    assert found["code"] == "model_host_error"
+    assert "broke off" in found["detail"]

@@ -140,6 +140,22 @@ async def test_messages_in_odd_order_are_sent_in_one_that_services_take(
     assert sent == [("system", "Be kind."), ("assistant", "Hello."), ("user", "a\n\nb"), ("assistant", "c")]
 
 
+async def test_a_thought_that_is_known_too_late_is_hidden_from_the_second_answer_on(
+    gateway: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = sse(text("Hm."), text("</think>"), text("Good day!"), STOP, USAGE, "[DONE]")
+    streamed = {**ASKED, "stream": True, "stream_options": {"include_usage": True}}
+    async with chat_behind(monkeypatch, script=script):
+        first = await gateway.post(CHAT, json=streamed)
+        second = await gateway.post(CHAT, json=streamed)
+    # What is with the client cannot be taken back, and it is not bothered with that.
+    assert ("Hm." in first.text, "Hm." in second.text) == (True, False)
+    assert "taken_back" not in first.text
+    async with chat_behind(monkeypatch, script=script):
+        # An answer in one piece has not gone out before it is known.
+        assert (await gateway.post("/v1/generate", json=HELLO)).json()["text"] == "Good day!"
+
+
 # -- the database -----------------------------------------------------------------------------------------
 
 
