@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from voiceapp.text.chat.options import ServiceOptions
 
@@ -203,3 +205,26 @@ def test_messages_are_put_in_turns_where_a_service_wants_them(refusal: Any) -> N
     assert options.learn(refusal, two) == "messages that are not in turns"
     assert options.fitted(two)["messages"] == [{"role": "user", "content": "a\n\nb"}]
     assert options.learn(refusal, options.fitted(two)) == ""
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(sorted(BODY)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from([*BODY, "param", "loc", "detail", "message", "error", "role", "function", "name"]),
+        inner,
+        max_size=4,
+    ),
+    max_leaves=10,
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(ODD, st.dictionaries(st.sampled_from(sorted(BODY)), ODD)), max_size=4), ODD)
+def test_whatever_is_sent_and_refused_requests_can_be_made(
+    refused: list[tuple[Any, dict[str, Any]]], messages: Any
+) -> None:
+    options = ServiceOptions()
+    for refusal, body in refused:
+        sent = options.fitted({**BODY, **body})
+        assert isinstance(options.learn(refusal, sent), str)
+        assert options.fitted(sent) == options.fitted(options.fitted(sent)) or "response_format" in sent
+    assert "messages" in options.fitted({**BODY, "messages": messages})

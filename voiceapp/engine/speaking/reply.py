@@ -60,7 +60,8 @@ class ReplyProduction:
         self._splitter = SentenceSplitter()
         # Counts how often the words so far were taken back, from 1.
         self._attempt = 1
-        self._end: Finished | Failed = Finished()
+        # Until the provider says that it is the end, it is none.
+        self._end: Finished | Failed = Failed("text_engine_error", "The model broke off its reply.")
 
     async def run(self) -> None:
         """Think and speak until done; never raises but for cancellation."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from voiceapp.text.chat.turns import in_turns
 from voiceapp.types import JsonObject
@@ -87,7 +87,7 @@ class ServiceOptions:
             del fitted["response_format"]
         if "response_format" in body and "response_format" not in fitted:
             fitted["messages"] = _with_schema(fitted.get("messages"), body["response_format"])
-        if self._turns and isinstance(fitted.get("messages"), list):
+        if self._turns and _are_messages(fitted.get("messages")):
             fitted["messages"] = in_turns(fitted["messages"])
         return fitted
 
@@ -212,11 +212,14 @@ def _refused_tool(steps: list[str], explained: str, sent: JsonObject) -> JsonObj
 def _says_order(sent: JsonObject) -> bool:
     """Whether the messages stand in another order than the strictest."""
     messages = sent.get("messages")
-    if not isinstance(messages, list) or not all(
-        isinstance(message, dict) and message.get("role") in _ROLES for message in messages
-    ):
-        return False
-    return in_turns(messages) != messages
+    return _are_messages(messages) and in_turns(messages) != messages
+
+
+def _are_messages(value: Any) -> TypeGuard[list[JsonObject]]:
+    """Whether these are messages of roles that there are; what a program sends may be anything."""
+    return isinstance(value, list) and all(
+        isinstance(message, dict) and message.get("role") in _ROLES for message in value
+    )
 
 
 def _name(tool: Any) -> str | None:
@@ -237,7 +240,8 @@ def _with_schema(messages: Any, wanted: Any) -> Any:
     """Return the messages with the form of the answer in words, which the service does not take otherwise."""
     if not isinstance(messages, list) or not isinstance(wanted, dict) or wanted.get("type") == "text":
         return messages
-    schema = (wanted.get("json_schema") or {}).get("schema")
+    form = wanted.get("json_schema")
+    schema = form.get("schema") if isinstance(form, dict) else None
     order = "Answer with nothing but a JSON object."
     if isinstance(schema, dict):
         order = f"Answer with nothing but JSON of this schema: {json.dumps(schema, ensure_ascii=False)}"
