@@ -16,6 +16,7 @@ import voiceapp
 from tests.parts.places import ROOT
 from voiceapp import errors
 from voiceapp.errors import Refusal, VoiceAppError
+from voiceapp.records.store.writer import StoreUnavailable
 
 STATUSES = {
     "not_authorized": 401, "invalid_api_key": 401, "missing_api_key": 401, "text_engine_not_found": 404,
@@ -25,6 +26,7 @@ STATUSES = {
     "text_engine_unreachable": 502, "model_host_error": 502, "model_host_gone": 502,
     "model_host_incomplete": 502, "model_host_rejected": 502, "model_host_absent": 503,
     "server_stopping": 503, "model_host_busy": 503, "text_engine_timeout": 504, "model_host_timeout": 504,
+    "store_unavailable": 503,
 }  # fmt: skip
 """What programs are answered with; all other codes that reach them by HTTP are 400."""
 
@@ -63,7 +65,7 @@ def raised() -> Iterator[tuple[str, str, int]]:
             }
             if kind is Refusal and isinstance(node.args[0], ast.Constant):
                 yield "Refusal", str(node.args[0].value), given.get("status", 400)
-            elif kind is not None and issubclass(kind, errors.TextEngineError):
+            elif kind is not None and issubclass(kind, (errors.TextEngineError, StoreUnavailable)):
                 yield kind.__name__, given.get("code", kind.default_code), kind.status
 
 

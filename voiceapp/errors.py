@@ -28,7 +28,7 @@
     │   └── TextEngineTimeout       504
     ├── ModelError                  a model of the engine is missing or broken (engine.inference.weights)
     ├── DocumentFault               an OpenAPI document is wrong (tools.http.schema)
-    ├── StoreFull, StoreUnavailable the records cannot be kept (records.store.writer)
+    ├── StoreFull, StoreUnavailable  503, the records cannot be kept (records.store.writer)
     └── ConfigurationError          a setting is missing or wrong
 
 Every error carries a stable ``code`` that goes on the wire and a sentence that a person can act on.

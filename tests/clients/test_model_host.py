@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from jsonschema import Draft7Validator
 
-from tests.parts.chat_server import calls, chat_server, chunk, sse, text
+from tests.parts.chat_server import calls, chat_server, chunk, ending, sse, text
 from tests.parts.contracts import schema_of
 from tests.parts.hosts import generate
 from tests.parts.waits import PATIENCE_S
@@ -123,10 +123,46 @@ async def test_calls_of_a_chat_endpoint_are_told_apart_whatever_their_index() ->
     events = ChatEvents("m")
     whole = [{"index": 0, "id": name, "function": {"name": name, "arguments": "{}"}} for name in ("a", "b")]
     told = [event for one in whole for event in events.feed(calls(one))]
-    told += events.finish()
+    told += [*events.feed(ending()), *events.finish()]
     done = [event["item"] for event in told if event["type"] == "response.output_item.done"]
     assert [(item["call_id"], item["name"], item["arguments"]) for item in done] == [
         ("a", "a", "{}"),
         ("b", "b", "{}"),
     ]
     assert told[-1]["response"]["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("script", "answer"),
+    [
+        (sse(text("It is four o'clock and")), "The chat endpoint broke off its answer."),
+        (sse(text("<think>Hm.</think>"), ending("stop")), "The model said nothing."),
+        (sse(text("It is "), {"detail": "x"}), "The chat endpoint failed."),
+        (sse(text("Hm."), text("</think>Good day!"), ending("stop")), "Good day!"),
+    ],
+)
+async def test_a_chat_endpoint_in_trouble_is_told_to_the_caller(
+    server: str, token: str, script: list[bytes], answer: str
+) -> None:
+    async with (
+        chat_server(script=script, refuses=("max_tokens",)) as chat,
+        hosting(server, token, chat.base_url, api="chat"),
+    ):
+        found = (await generate(server, token)).json()
+    if answer == "Good day!":
+        assert found["text"] == answer
+    else:
+        assert found["code"] == "model_host_error"
+        assert answer in found["detail"]
+
+
+async def test_a_responses_stream_that_breaks_off_is_told_to_the_caller(server: str, token: str) -> None:
+    begun = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "It is"}
+    script = [f"event: {begun['type']}\ndata: {json.dumps(begun)}\n\n".encode()]
+    async with (
+        chat_server(script=script) as chat,
+        hosting(server, token, chat.base_url, api="responses"),
+    ):
+        found = (await generate(server, token)).json()
+    assert found["code"] == "model_host_error"
+    assert "broke off" in found["detail"]

@@ -13,6 +13,7 @@ from voiceapp.nnrp import profile, wire
 from voiceapp.nnrp.data_layouts import Status
 from voiceapp.nnrp.replies import MAX_REPLY_CHARS, ReplyEvents
 from voiceapp.nnrp.wire import MessageType
+from voiceapp.protocol.chat_chunks import TAKEN_BACK
 from voiceapp.protocol.tool_calls import ToolCallFault
 
 CONTRACT = ToolCalls()
@@ -101,11 +102,26 @@ def test_a_stream_that_is_not_whole_is_a_fault(chunks: list[dict[str, Any]], cod
     assert caught.value.code == code
 
 
-def test_a_stream_that_does_not_say_why_it_ended_is_taken_for_whole() -> None:
+@pytest.mark.parametrize(
+    "cut",
+    [[text("a")], [calls(fragment(0, id="a", name="f"))], [calls(fragment(0, name="f", arguments="{}"))]],
+)
+def test_a_stream_that_does_not_say_why_it_ended_is_not_whole(cut: list[dict[str, Any]]) -> None:
     reply = ReplyEvents("r", with_usage=False)
-    reply.feed(text("a"))
-    assert reply.finish() == []
-    assert reply.body()["choices"][0]["finish_reason"] == "stop"
+    for one in cut:
+        reply.feed(one)
+    with pytest.raises(RemoteProtocolError) as caught:
+        reply.finish()
+    assert caught.value.code == "missing_terminal_event"
+    assert all(event["type"] == "response.tool_call.error" for event in reply.abort(FAULT))
+
+
+def test_what_is_with_the_client_cannot_be_taken_back() -> None:
+    reply = ReplyEvents("r", with_usage=False)
+    reply.feed(text("Hm."))
+    assert reply.feed(dict(TAKEN_BACK)) == []
+    reply.feed(text("Good day!", finish_reason="stop"))
+    assert reply.body()["choices"][0]["message"]["content"] == "Hm.Good day!"
 
 
 def test_a_reply_has_a_bound_and_its_tool_calls_end_with_it() -> None:

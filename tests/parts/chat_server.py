@@ -23,7 +23,7 @@ class ChatServer:
     """``script`` is what is sent after the request's head; ``requests`` are the bodies received.
 
     ``then`` are the scripts of the requests after the first. ``comments`` follow without end until the
-    client leaves.
+    client leaves. A request that holds one of ``refuses`` is refused by the name of the first.
     """
 
     status: str = "200 OK"
@@ -32,6 +32,7 @@ class ChatServer:
     headers: str = "content-type: text/event-stream"
     hold: asyncio.Event | None = None
     comments: bool = False
+    refuses: tuple[str, ...] = ()
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     heads: list[dict[str, str]] = field(default_factory=list)
@@ -57,6 +58,11 @@ class ChatServer:
         self.paths.append(head.split(" ", 2)[1])
         self.keys.append(fields.get("authorization", ""))
         self.requests.append(json.loads(await reader.readexactly(int(fields["content-length"]))))
+        if named := next((name for name in self.refuses if name in self.requests[-1]), ""):
+            says = {"message": f"Unsupported parameter: '{named}'.", "param": named, "code": "x"}
+            writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n")
+            writer.write(b"connection: close\r\n\r\n" + json.dumps({"error": says}).encode())
+            return
         writer.write(f"HTTP/1.1 {self.status}\r\n{self.headers}\r\nconnection: close\r\n\r\n".encode())
         later = self.then[: len(self.requests) - 1]
         for part in later[-1] if later else self.script:

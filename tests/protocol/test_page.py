@@ -201,5 +201,6 @@ def test_every_end_of_a_session_has_a_close_code_and_words() -> None:
 
 def test_every_close_code_has_words_of_its_own_and_is_used() -> None:
     assert len({code.words for code in CloseCode}) == len(CloseCode)
-    sources = "".join(path.read_text() for path in (ROOT / "voiceapp" / "relay").rglob("*.py"))
+    folders = [ROOT / "voiceapp" / name for name in ("relay", "records")]
+    sources = "".join(path.read_text() for folder in folders for path in folder.rglob("*.py"))
     assert {code.name for code in CloseCode} == set(re.findall(r"\bCloseCode\.([A-Z_]+)", sources))

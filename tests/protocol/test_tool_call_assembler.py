@@ -92,7 +92,7 @@ def streams(draw: st.DrawFn) -> tuple[list[Planned], list[dict[str, Any]]]:
             chunks += draw(st.sampled_from([[], [chunk()], [text("a")], [chunk({"index": 0})]]))
     if open_chunk:
         chunks.append(calls(*open_chunk))
-    chunks += draw(st.sampled_from([[], [ending()], [ending("stop"), chunk()]]))
+    chunks += draw(st.sampled_from([[ending()], [ending("stop"), chunk()]]))
     return plans, chunks
 
 
@@ -143,6 +143,19 @@ def test_a_stream_that_breaks_ends_every_call_that_had_started(
     assert begun == over
 
 
+@given(streams(), st.data())
+def test_a_stream_that_is_over_before_its_end_completes_no_call(
+    planned: tuple[list[Planned], list[dict[str, Any]]], data: st.DataObject
+) -> None:
+    chunks = [one for one in planned[1] if not any(c.get("finish_reason") for c in one["choices"])]
+    events, _ = run(*chunks[: data.draw(st.integers(0, len(chunks)))])
+    assert completed(events) == []
+    begun = {event.call_id for event in events if isinstance(event, ToolCallStarted)}
+    failed = [event for event in events if isinstance(event, ToolCallError)]
+    assert {event.call_id for event in failed} == begun
+    assert {event.error.code for event in failed} <= {"missing_terminal_event"}
+
+
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner)))
 def test_a_chunk_that_is_none_is_a_fault_of_the_service(value: Any) -> None:
     for wrong in (
@@ -188,6 +201,7 @@ def test_a_service_that_counts_every_call_0_is_understood() -> None:
         calls(fragment(0, id="a", name="f", arguments="{}")),
         calls(fragment(0, id="b", name="g", arguments="[")),
         calls(fragment(0, arguments="]")),
+        ending(),
     )
     assert completed(events) == [("a", "f", "{}"), ("b", "g", "[]")]
 
@@ -198,15 +212,18 @@ def test_a_service_that_does_not_count_calls_is_understood() -> None:
         calls(fragment(arguments="}")),
         calls(fragment(id="b", name="g", arguments="[")),
         calls(fragment(arguments="]")),
+        ending(),
     )
     assert completed(events) == [("a", "f", "{}"), ("b", "g", "[]")]
-    events, _ = run(calls(fragment(name="f", arguments="{}"), fragment(name="g", arguments="[]")))
+    events, _ = run(calls(fragment(name="f", arguments="{}"), fragment(name="g", arguments="[]")), ending())
     assert completed(events) == [("call_r_0", "f", "{}"), ("call_r_1", "g", "[]")]
 
 
 def test_a_new_id_for_each_fragment_is_still_one_call() -> None:
     events, _ = run(
-        calls(fragment(0, id="a", name="f", arguments="{")), calls(fragment(0, id="b", arguments="}"))
+        calls(fragment(0, id="a", name="f", arguments="{")),
+        calls(fragment(0, id="b", arguments="}")),
+        ending(),
     )
     assert completed(events) == [("a", "f", "{}")]
 

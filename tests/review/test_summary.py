@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
+import openai
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
@@ -16,7 +17,11 @@ from tests.parts.chat_server import answering, chat_server, chunk, sse, text
 from tests.parts.hosts import COMPLETED, delta
 from tests.parts.reviewing import TURNS, kept_session
 from voiceapp.records.models import Session
+from voiceapp.review.evaluation import judge
+from voiceapp.review.remarks import Remark
+from voiceapp.review.summary import summarise
 from voiceapp.review.worker import write_summary
+from voiceapp.text.chat.service import RemoteCompletions, client_options
 from voiceapp.text.model_host.link import HostLink
 from voiceapp.text.model_host.provider import model_hosts
 from voiceapp.text.providers import text_engines
@@ -85,3 +90,26 @@ async def test_only_the_thinker_reads_what_was_said(
     assert session.heading == title
     assert bool(chat.requests) == (title == "By the chat service")
     assert not connected or "Hamburg" in json.dumps(asked)
+
+
+async def test_a_service_that_refuses_wishes_summarises_and_judges_all_the_same() -> None:
+    """Of models that think before they answer some refuse all three."""
+    said = [Remark("user", "I want a ticket."), Remark("assistant", "Fine.")]
+    end = chunk({"index": 0, "delta": {}, "finish_reason": "stop"})
+    judged = {"scores": [{"score": 9, "reason": "Kind."}], "overall": 9, "comment": "Fine."}
+    scripts = [
+        sse(text(f"<think>Hm.</think>{json.dumps(one)}"), end) for one in (json.loads(WRITTEN), judged)
+    ]
+    refused = ("max_tokens", "temperature", "response_format")
+    # Each refusal is a request of its own: the answers follow them.
+    then = [scripts[0], scripts[0], scripts[1], scripts[1]]
+    async with chat_server(script=scripts[0], then=then, refuses=refused) as chat:
+        client = openai.AsyncOpenAI(base_url=chat.base_url, api_key="none", **client_options())
+        made = RemoteCompletions(client, "m", "compatible")
+        assert await summarise(said, made) == ("By the chat service", "It read this.")
+        found = await judge(said, ["Was it kind?"], made)
+        await made.aclose()
+    assert (found.overall, found.scores[0]["score"]) == (9, 9)
+    # It was told in words what it did not take otherwise.
+    assert "title" in chat.requests[-3]["messages"][0]["content"]
+    assert "scores" in chat.requests[-1]["messages"][0]["content"]

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from tests.parts.chat_server import STOP, calls, chat_behind, ending, fragment, sse, text
 from tests.parts.engine_server import EngineServer, RealtimeClient, connect
+from voiceapp.errors import TextEngineError
+from voiceapp.text.checked_calls import CheckedCalls
+from voiceapp.text.provider import (
+    CallFinished,
+    CallStarted,
+    Delta,
+    Finished,
+    FunctionTool,
+    ReplyRequest,
+    TakenBack,
+    TextDelta,
+)
 
 COUNT: dict[str, Any] = {
     "type": "function",
@@ -83,7 +96,10 @@ async def test_arguments_that_do_not_fit_are_asked_for_again(
         assert "".join(streamed(client)) == call["arguments"]
         again = chat.requests[1]
         assert again["tool_choice"] == {"type": "function", "function": {"name": "count"}}
-        assert again["messages"][-2]["tool_calls"][0]["function"]["arguments"] == "".join(wrong)
+        made = again["messages"][-2]["tool_calls"][0]["function"]["arguments"]
+        # Some services parse what they are sent of earlier calls.
+        assert made in ("".join(wrong), json.dumps({"arguments": "".join(wrong)}))
+        assert isinstance(json.loads(made), dict)
         assert told in again["messages"][-1]["content"]
 
 
@@ -135,3 +151,34 @@ async def test_a_call_that_the_token_limit_cut_short_is_none(
         done = await ask(client)
         assert (done["status"], [item["type"] for item in done["output"]]) == ("incomplete", ["message"])
         assert (done["status_details"]["reason"], len(chat.requests)) == ("max_output_tokens", 1)
+
+
+class Ended:
+    """Whoever brings these deltas and then no more."""
+
+    def __init__(self, *deltas: Delta) -> None:
+        self._deltas = deltas
+
+    async def reply(self, request: ReplyRequest) -> AsyncIterator[Delta]:
+        for delta in self._deltas:
+            yield delta
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [[], [TextDelta("One. ")], [CallStarted(0, "a", "idle")], [CallStarted(0, "a", "idle"), CallFinished(0)]],
+)
+async def test_a_reply_without_its_end_calls_nothing_and_is_an_error(deltas: list[Delta]) -> None:
+    seen: list[Delta] = []
+    with pytest.raises(TextEngineError, match="broke off"):
+        async for delta in CheckedCalls(Ended(*deltas)).reply(ReplyRequest("", (), (FunctionTool("idle"),))):
+            seen.append(delta)
+    assert seen == [delta for delta in deltas if isinstance(delta, TextDelta)]
+
+
+async def test_what_is_taken_back_is_passed_on() -> None:
+    deltas: list[Delta] = [TextDelta("Hm."), TakenBack(), TextDelta("Hi."), Finished()]
+    assert [delta async for delta in CheckedCalls(Ended(*deltas)).reply(ReplyRequest("", ()))] == deltas

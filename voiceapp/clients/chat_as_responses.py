@@ -11,6 +11,7 @@ from voiceapp.text.provider import (
     CallStarted,
     Delta,
     Finished,
+    TakenBack,
     TextDelta,
 )
 from voiceapp.types import JsonObject
@@ -41,6 +42,11 @@ class ChatEvents:
         match delta:
             case TextDelta(text=text):
                 return self._say(text)
+            case TakenBack():
+                # Responses have no event for it; the app takes back what stands before this mark.
+                found = self._say("</think>")
+                self._text = ""
+                return found
             case CallStarted(index=number, call_id=call_id, name=name):
                 return self._begin(number, call_id, name)
             case CallArguments(index=number, delta=text):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Final, Literal
 
@@ -11,8 +11,9 @@ import openai
 import websockets
 
 from voiceapp.clients.chat_as_responses import ChatEvents
-from voiceapp.errors import DecodeError
+from voiceapp.errors import DecodeError, TextEngineError
 from voiceapp.text.chat.provider import chat_body
+from voiceapp.text.chat.service import RemoteCompletions
 from voiceapp.text.model_host import messages, responses_api
 from voiceapp.text.model_host.messages import Answer, Request
 from voiceapp.types import JsonObject
@@ -24,6 +25,7 @@ MAX_AT_ONCE: Final = 16
 _INITIALIZE_ID: Final = 1
 _RETRY_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
 _HEADERS: Final = ("x-codex-turn-state", "openai-model", "x-request-id")
+_ENDS: Final = ("response.completed", "response.incomplete", "response.failed", "error")
 _LIMITS: Final = "x-ratelimit-"
 
 
@@ -36,6 +38,7 @@ class ModelHost:
         self._api: Api = api
         self._tell = tell
         self._tasks: set[asyncio.Task[None]] = set()
+        self._chats: dict[str, RemoteCompletions] = {}
 
     async def run(self, url: str, token: str) -> None:
         """Stay connected to ``ws(s)://…/ws/model-host/`` until cancelled; dial again whenever it is lost.
@@ -120,6 +123,10 @@ class ModelHost:
                 "code": error.code,
             }
             await socket.send(messages.notification("model/requestFailed", {**ids, "error": failure}))
+        except TextEngineError as error:
+            self._tell(f"The endpoint failed: {error.message}")
+            failure = {"message": error.message, "type": "endpoint_error", "code": error.code}
+            await socket.send(messages.notification("model/requestFailed", {**ids, "error": failure}))
         except websockets.ConnectionClosed:
             return
 
@@ -162,21 +169,26 @@ class ModelHost:
             **options,
         )
         yield "metadata", _kept(raw.headers)
-        stream = raw.parse()
+        stream, ended = raw.parse(), False
         async with stream:
             async for event in stream:
+                ended = ended or event.type in _ENDS
                 yield "event", event.to_dict(mode="json")
+        if not ended:
+            raise TextEngineError("The endpoint broke off its answer.", code="text_engine_error")
 
     async def _chat(self, fields: JsonObject) -> AsyncGenerator[tuple[str, JsonObject]]:
-        raw = await self._client.chat.completions.with_raw_response.create(
-            model=fields["model"], stream=True, **chat_body(responses_api.read_request(fields))
-        )
-        yield "metadata", _kept(raw.headers)
-        translator = ChatEvents(str(fields["model"]))
-        stream = raw.parse()
-        async with stream:
-            async for chunk in stream:
-                for event in translator.feed(chunk.to_dict(mode="json")):
+        model = str(fields["model"])
+        if model not in self._chats:
+            self._chats = {model: RemoteCompletions(self._client, model, "compatible")}
+        headers: list[Mapping[str, str]] = []
+        chunks = self._chats[model].stream(chat_body(responses_api.read_request(fields)), headers.append)
+        translator = ChatEvents(model)
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                while headers:
+                    yield "metadata", _kept(headers.pop())
+                for event in translator.feed(chunk):
                     yield "event", event
         for event in translator.finish():
             yield "event", event

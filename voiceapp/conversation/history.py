@@ -18,25 +18,38 @@ def history(items: list[ConversationItem]) -> list[JsonObject]:
     """Return the client events that rebuild a conversation on a new connection.
 
     Answers come back as text, as the service accepts no assistant audio; only what was heard of them
-    counts. A call without its output is left out, since services refuse half of the pair. A call that the
-    service made of an MCP tool comes back as a function's, which every service takes. The newest turns win
-    where not all fit.
+    counts. A call's output follows it at once, wherever it came; a call without its output is left out, since
+    services refuse half of the pair. A call that the service made of an MCP tool comes back as a function's,
+    which every service takes. The newest turns win where not all fit.
     """
+    groups: list[list[ConversationItem]] = []
     items = [part for item in items for part in _as_function(item)]
-    answered = {item.call_id for item in items if item.type == "function_call_output"}
-    called = {item.call_id for item in items if item.type == "function_call"}
+    outputs: dict[str, ConversationItem] = {}
+    for item in items:
+        if item.type == "function_call_output":
+            outputs.setdefault(item.call_id, item)
+    for item in items:
+        if item.type == "function_call":
+            # Of two calls with one id the service would refuse the second.
+            output = outputs.pop(item.call_id, None)
+            groups += [[item, output]] if output is not None else []
+        elif item.type != "function_call_output":
+            groups.append([item])
     creates: list[JsonObject] = []
     room = HISTORY_CHARS
-    for item in reversed(items):
-        rebuilt = _rebuild(item, answered & called)
-        if rebuilt is None:
+    for together in reversed(groups):
+        rebuilt = [(item.item_id, fields) for item in together if (fields := _rebuild(item)) is not None]
+        if not rebuilt:
             continue
-        room -= len(item.generated_text) + len(item.arguments)
+        room -= sum(len(item.generated_text) + len(item.arguments) for item in together)
         if room < 0:
             break
-        creates.append({"type": "conversation.item.create", "item": {"id": item.item_id, **rebuilt}})
+        creates += [
+            {"type": "conversation.item.create", "item": {"id": item_id, **fields}}
+            for item_id, fields in reversed(rebuilt)
+        ]
     creates.reverse()
-    return _whole_pairs(creates)
+    return creates
 
 
 def _as_function(item: ConversationItem) -> list[ConversationItem]:
@@ -57,28 +70,20 @@ def _as_function(item: ConversationItem) -> list[ConversationItem]:
     return [call, returned]
 
 
-def _rebuild(item: ConversationItem, pairs: set[str]) -> JsonObject | None:
+def _rebuild(item: ConversationItem) -> JsonObject | None:
     if item.type == "message" and item.role in ("user", "assistant", "system"):
         text = item.generated_text if item.heard_text is None else item.heard_text
         if not text.strip():
             return None
         kind = "output_text" if item.role == "assistant" else "input_text"
         return {"type": "message", "role": item.role, "content": [{"type": kind, "text": text}]}
-    if item.type == "function_call" and item.call_id in pairs:
+    if item.type == "function_call":
         return {
             "type": "function_call",
             "call_id": item.call_id,
             "name": item.name,
             "arguments": item.arguments,
         }
-    if item.type == "function_call_output" and item.call_id in pairs:
+    if item.type == "function_call_output":
         return {"type": "function_call_output", "call_id": item.call_id, "output": item.generated_text}
     return None
-
-
-def _whole_pairs(creates: list[JsonObject]) -> list[JsonObject]:
-    """Drop outputs whose call did not fit."""
-    calls = {c["item"]["call_id"] for c in creates if c["item"]["type"] == "function_call"}
-    return [
-        c for c in creates if c["item"]["type"] != "function_call_output" or c["item"]["call_id"] in calls
-    ]

@@ -14,12 +14,13 @@ from typing import Final
 from voiceapp.config import EMBEDDED_MODEL, voice_config
 from voiceapp.engine.server import credentials
 from voiceapp.errors import TextEngineError, VoiceAppError
+from voiceapp.protocol.chat_chunks import is_taken_back
 from voiceapp.records.store import tokens
 from voiceapp.records.store.tokens import TokenHolder
 from voiceapp.serving import sse
 from voiceapp.serving.exchange import ClientGone, Exchange, serve, stopping
 from voiceapp.text import providers
-from voiceapp.text.asking import take_in
+from voiceapp.text.asking import check_end, take_in
 from voiceapp.text.chat.result import Collector, Meter
 from voiceapp.text.provider import Completions
 from voiceapp.types import JsonObject, Receive, Send
@@ -150,8 +151,10 @@ async def _events(
         try:
             async for chunk in chunks:
                 meter.feed(chunk)
-                if chunk.get("choices") or wanted:
+                # What is with the client cannot be taken back.
+                if chunk.get("choices") or (wanted and not is_taken_back(chunk)):
                     yield sse.encode(sse.event(_shown(chunk, wanted)))
+            check_end(meter)
         except TextEngineError as error:
             yield sse.encode(sse.event(_error_body(error)))
             return

@@ -9,6 +9,7 @@ import msgspec
 
 from voiceapp.errors import TextRequestError, VoiceAppError
 from voiceapp.serving import sse
+from voiceapp.text.chat.turns import joined
 from voiceapp.types import JsonObject
 
 MAX_MESSAGES: Final = 2_000
@@ -88,12 +89,16 @@ def read_request(body: JsonObject) -> GenerateRequest:
 
 
 def chat_body(request: GenerateRequest) -> JsonObject:
-    """Return the chat request that a gateway's request amounts to."""
+    """Return the chat request that a gateway's request amounts to.
+
+    Its instructions stand first, and messages that one side sent in a row are one: not every service takes
+    another order.
+    """
     messages = [{"role": message.role, "content": message.content} for message in request.messages]
     if not any(message["role"] == "system" for message in messages):
         messages.insert(0, {"role": "system", "content": ROLES[request.ai_role]})
     body: JsonObject = {
-        "messages": messages,
+        "messages": joined(messages),
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
         "stream_options": {"include_usage": True},

@@ -90,16 +90,20 @@ class Generation:
         return await asking.ask_for(self._completions, body, schema, self.spent)
 
     async def _texts(self, body: JsonObject) -> AsyncGenerator[str]:
-        meter = Meter()
+        meter, said = Meter(), False
         chunks = self._completions.stream(body)
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
                     if text := meter.feed(chunk):
+                        said = said or bool(text.strip())
                         yield text
         finally:
             self.spent.add(meter, body)
+        asking.check_end(meter)
         asking.check_filter(meter)
+        if not said:
+            asking.check_words("")
 
 
 GENERATE, STREAM = "/v1/generate", "/v1/generate/stream"

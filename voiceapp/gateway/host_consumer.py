@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import Final, NoReturn
 
 from channels.exceptions import StopConsumer
 
-from voiceapp.errors import TextEngineError
+from voiceapp.errors import TextEngineError, VoiceAppError
 from voiceapp.records.store import tokens
 from voiceapp.records.store.tokens import TokenHolder
+from voiceapp.records.store.writer import StoreUnavailable
 from voiceapp.serving.consumer import SocketConsumer
 from voiceapp.serving.scope import query_of, refuse_upgrade
 from voiceapp.text.model_host.link import HostLink
@@ -38,12 +40,14 @@ class ModelHostConsumer(SocketConsumer):
 
     async def websocket_connect(self, message: JsonObject) -> None:
         """Connect the host for the user whose token it brings, or refuse it."""
-        holder = await tokens.holder_of(self.scope)
-        if holder is None:
-            refusal = tokens.refusal()
-            body = {"detail": refusal.message, "code": refusal.code}
-            await refuse_upgrade(self.scope, self.send, refusal, body)
-            raise StopConsumer
+        try:
+            holder = await tokens.holder_of(self.scope)
+            if holder is None:
+                raise tokens.refusal()
+        except VoiceAppError as error:
+            body = {"detail": error.message, "code": error.code}
+            await refuse_upgrade(self.scope, self.send, error, body)
+            raise StopConsumer from None
         await self.send({"type": "websocket.accept"})
         self._link = HostLink(self._send_text, query_of(self.scope).get("thread", ""))
         try:
@@ -85,8 +89,10 @@ class ModelHostConsumer(SocketConsumer):
         """Close the socket once the token no longer counts."""
         while True:
             await asyncio.sleep(WATCH_S)
-            if await tokens.holder_of(self.scope) is None:
-                await self._close(REVOKED, "token_revoked")
+            # While nobody can tell, the token counts as it did.
+            with suppress(StoreUnavailable):
+                if await tokens.holder_of(self.scope) is None:
+                    await self._close(REVOKED, "token_revoked")
 
     async def _close(self, code: int, reason: str) -> NoReturn:
         await self.send({"type": "websocket.close", "code": code, "reason": reason})

@@ -22,13 +22,13 @@ class Backing(Protocol):
     """What stands behind ``/nnrp`` and ``/v1/events``: who may come in, who answers, and who pays."""
 
     async def admit(self, scope: dict[str, Any]) -> TokenHolder | None:
-        """Return whose token a connection brings."""
+        """Return whose token a connection brings; raise ``StoreUnavailable`` where nobody can tell."""
 
     async def engine(self, holder: TokenHolder, body: JsonObject) -> Completions:
         """Return who answers a request; raise ``TextEngineError`` where nobody does."""
 
     async def charge(self, holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
-        """Keep what a request used."""
+        """Keep what a request used; never raises."""
 
 
 class TokenBacking:

@@ -14,9 +14,8 @@ from contextlib import suppress
 from typing import Any, Final
 
 from channels.exceptions import StopConsumer
-from django.db import Error as DatabaseTrouble
 
-from voiceapp.errors import Refusal
+from voiceapp.errors import Refusal, VoiceAppError
 from voiceapp.nnrp.backing import Backing
 from voiceapp.nnrp.connection import TOO_MANY, TOO_SLOW, UNAUTHORIZED, ConnectionState, ServerConnection
 from voiceapp.nnrp.layouts import ErrorCode, WireError
@@ -32,8 +31,10 @@ from voiceapp.nnrp.operations import (
     Stop,
 )
 from voiceapp.nnrp.packet_queue import PacketQueue
+from voiceapp.nnrp.profile import ProfileError
 from voiceapp.nnrp.work import Work
 from voiceapp.records.store.tokens import TokenHolder
+from voiceapp.records.store.writer import StoreUnavailable
 from voiceapp.serving.consumer import SocketConsumer
 from voiceapp.serving.scope import refuse_upgrade
 from voiceapp.types import JsonObject, Part, Scope
@@ -108,12 +109,12 @@ class NnrpConsumer(SocketConsumer):
 
     async def websocket_connect(self, message: JsonObject) -> None:
         """Take in whoever brings a token that counts."""
-        holder = await self._connections.backing.admit(self.scope)
         try:
+            holder = await self._connections.backing.admit(self.scope)
             if holder is None:
                 raise Refusal("not_authorized", ADVICE, status=401, close_code=UNAUTHORIZED)
             self._connections.check_room(holder)
-        except Refusal as refusal:
+        except VoiceAppError as refusal:
             body = {"error": {"code": refusal.code, "message": refusal.message}}
             await refuse_upgrade(self.scope, self.send, refusal, body)
             raise StopConsumer from None
@@ -262,11 +263,10 @@ class _Connection:
             total_ms = int((asyncio.get_running_loop().time() - began) * 1000)
             times = {"total_ms": total_ms, "queue_ms": work.queue_ms}
             self._perform(self._machine.result(operation, status, event, **times))
-        except DatabaseTrouble:
-            # The token could not be looked up.
-            logger.exception("operation %d could not be answered", operation.operation_id)
-            error = WireError("The server failed.", ErrorCode.INTERNAL_ERROR, fatal=True)
-            self._perform(self._machine.fault(error))
+        except StoreUnavailable as away:
+            # The token could not be looked up; the next operation may be luckier.
+            failed = ProfileError(away.message, code=away.code, kind="server_error")
+            self._perform(self._machine.result(operation, failed.result_status, failed.event))
         finally:
             self._work.pop(operation, None)
             self._tasks.pop(operation, None)

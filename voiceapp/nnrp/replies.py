@@ -40,6 +40,9 @@ class ReplyEvents:
 
     def feed(self, chunk: JsonObject) -> list[JsonObject]:
         """Return the events that a chunk makes; raise ``RemoteProtocolError`` where it breaks the rules."""
+        if chat_chunks.is_taken_back(chunk):
+            # What is with the client cannot be.
+            return []
         read = chat_chunks.read(chunk)
         self._begun |= bool(read.choices)
         events = [
@@ -55,12 +58,12 @@ class ReplyEvents:
     def finish(self) -> list[JsonObject]:
         """The stream is over: return the last partial events, the count of tokens among them.
 
-        Raises ``RemoteProtocolError`` for a stream without any choice, or in which the name of a tool call
-        never came. One that ended without saying why is taken for whole: not every service says it.
+        Raises ``RemoteProtocolError`` for a stream that did not say why it ended, or in which the name of a
+        tool call never came.
         """
-        if not self._begun:
+        if self._collector.finish_reason is None:
             raise RemoteProtocolError(
-                "The service's stream ended before it began a reply.", code="missing_terminal_event"
+                "The service's stream ended before its reply did.", code="missing_terminal_event"
             )
         events = self._tool_calls(self._assembler.finish())
         if self._assembler.faults:

@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, aclosing, asynccontextmanager
 from typing import Final
 
-from django.db import Error as DatabaseTrouble
-
 from voiceapp.errors import LocalProtocolError, RemoteProtocolError, TextEngineError
 from voiceapp.nnrp import profile
 from voiceapp.nnrp.backing import DEFAULT_MODEL, Backing
@@ -108,10 +106,7 @@ class Work:
             return
         # A service that failed before it said anything is not paid for.
         tokens_in, tokens_out = self._reply.counted(self._request.body)
-        try:
-            await self._backing.charge(self._holder, self._provider, tokens_in, tokens_out)
-        except DatabaseTrouble:
-            logger.exception("operation %s could not be charged", self._name)
+        await self._backing.charge(self._holder, self._provider, tokens_in, tokens_out)
 
     async def _answer(self) -> tuple[Status, JsonObject]:
         async with self._place():

@@ -7,7 +7,7 @@ asynchronous filter has no ``delta``, and local servers leave out indexes and id
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -59,6 +59,15 @@ def read(chunk: JsonObject) -> ChatChunk:
         return msgspec.convert(chunk, ChatChunk)
     except msgspec.ValidationError as error:
         raise RemoteProtocolError(f"Not a chat chunk: {error}", code="invalid_chunk") from None
+
+
+TAKEN_BACK: Final[JsonObject] = {"choices": [], "taken_back": True}
+"""Stands in a stream of ours where what was said before it turns out to be no words for the person."""
+
+
+def is_taken_back(chunk: Mapping[str, Any]) -> bool:
+    """Whether a chunk takes back what was said before it."""
+    return chunk.get("taken_back") is True and not chunk.get("choices")
 
 
 class CallSlots:

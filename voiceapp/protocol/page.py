@@ -356,7 +356,8 @@ class CloseCode(IntEnum):
     STOPPING = 4015, "The server is being restarted. Your conversation is kept."
     SIGNED_OUT = 4016, "You were signed out."
     ELSEWHERE = 4017, "The conversation goes on elsewhere."
-    TOO_FAST = 4018, "The page sends more than a conversation needs."
+    TOO_FAST = 4019, "The page sends more than a conversation needs."
+    NOT_KEPT = 4020, "Conversations cannot be kept at the moment."
 
 
 # -- reading and writing --------------------------------------------------------------------------------

@@ -46,6 +46,9 @@ _CUT_SHORT: Final = {
 }
 
 
+_NO_END: Final = ("missing_terminal_event", "The service's stream ended before the reply did.")
+
+
 class ToolCallAssembler:
     """Chunks of one chat-completions stream to tool call events, whatever a service leaves out.
 
@@ -91,7 +94,7 @@ class ToolCallAssembler:
         return found
 
     def finish(self) -> list[AnyToolCallEvent]:
-        """The stream is over: end the calls of choices that never said why they ended."""
+        """The stream is over: the calls of choices that never said why they ended come to nothing."""
         found: list[AnyToolCallEvent] = []
         for choice in {call.choice: None for call in self._calls}:
             found += self._end(choice, "", None)
@@ -220,8 +223,8 @@ class ToolCallAssembler:
         assert call.started is not None
         arguments = self._order.arguments(call.call_id)
         event: AnyToolCallEvent
-        if reason in _CUT_SHORT and not _is_json(arguments):
-            code, message = _CUT_SHORT[reason]
+        if not reason or (reason in _CUT_SHORT and not _is_json(arguments)):
+            code, message = _CUT_SHORT.get(reason, _NO_END)
             event = ToolCallError(
                 index=call.started.index,
                 item_id=call.started.item_id,

@@ -13,6 +13,8 @@ from voiceapp.text.provider import Completions
 
 TITLE_CHARS: Final = 80
 SUMMARY_CHARS: Final = 1_000
+MAX_TOKENS: Final = 2_000
+"""Longest answer: some hundred tokens, and what a model thinks before it, which counts as well."""
 _SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
@@ -50,7 +52,7 @@ async def summarise(conversation: Sequence[Remark], completions: Completions) ->
             {"role": "user", "content": as_text(conversation)},
         ],
         "stream_options": {"include_usage": True},
-        "max_tokens": 400,
+        "max_tokens": MAX_TOKENS,
     }
     _, value = await ask_for(completions, body, _SCHEMA, Spent())
     title, summary = " ".join(value["title"].split()), " ".join(value["summary"].split())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
-from voiceapp.errors import Refusal
+from voiceapp.errors import VoiceAppError
 from voiceapp.serving.refusals import refusals, shown
 from voiceapp.types import JsonObject, Send
 
@@ -35,7 +35,7 @@ def can_refuse_by_http(scope: JsonObject) -> bool:
 
 
 async def refuse_upgrade(
-    scope: JsonObject, send: Send, refusal: Refusal, body: JsonObject, hint: str = ""
+    scope: JsonObject, send: Send, refusal: VoiceAppError, body: JsonObject, hint: str = ""
 ) -> None:
     """Refuse a WebSocket with an HTTP status and a JSON body; by closing it where the server lacks that.
 

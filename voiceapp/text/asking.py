@@ -33,11 +33,12 @@ class Spent:
 
 
 async def take_in(completions: Completions, body: JsonObject, meter: Meter) -> None:
-    """Feed ``meter`` the whole answer; raise ``TextEngineError``."""
+    """Feed ``meter`` the whole answer; raise ``TextEngineError``, also where it has no end."""
     chunks = completions.stream(body)
     async with aclosing(chunks):
         async for chunk in chunks:
             meter.feed(chunk)
+    check_end(meter)
 
 
 async def ask(completions: Completions, body: JsonObject, spent: Spent) -> str:
@@ -48,6 +49,7 @@ async def ask(completions: Completions, body: JsonObject, spent: Spent) -> str:
     finally:
         spent.add(collector, body)
     check_filter(collector)
+    check_words(collector.text)
     return collector.text
 
 
@@ -81,3 +83,15 @@ def check_filter(meter: Meter) -> None:
     """Raise where an answer was ended by the service's filter: what there is of it is no answer."""
     if meter.finish_reason == "content_filter":
         raise TextRequestError("The content filter ended the answer.", code="content_filter")
+
+
+def check_end(meter: Meter) -> None:
+    """Raise where a stream was over before its answer was."""
+    if meter.finish_reason is None:
+        raise TextEngineError("The answer was broken off.", code="text_engine_error")
+
+
+def check_words(text: str) -> None:
+    """Raise where an answer that had to be text has none, as of a model that used up its limit thinking."""
+    if not text.strip():
+        raise TextEngineError("The model said nothing.", code="text_engine_error")

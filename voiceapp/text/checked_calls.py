@@ -22,6 +22,7 @@ from voiceapp.text.provider import (
     Finished,
     ReplyRequest,
     Returned,
+    TakenBack,
     TextDelta,
     TextProvider,
 )
@@ -44,10 +45,10 @@ class _CollectedCall:
 
 @dataclass(slots=True)
 class _Calls:
-    """The calls of a reply, by index, and its end."""
+    """The calls of a reply, by index, and its end, ``None`` so far."""
 
     by_index: dict[int, _CollectedCall] = field(default_factory=dict)
-    finished: Finished = field(default_factory=Finished)
+    end: Finished | None = None
     _chars: int = 0
 
     def take(self, delta: Delta) -> None:
@@ -61,11 +62,18 @@ class _Calls:
                     sentence = f"The model's calls are longer than {MAX_ARGUMENTS_CHARS} characters."
                     raise TextEngineError(sentence, code="text_engine_error")
             case Finished():
-                self.finished = delta
+                self.end = delta
+
+    @property
+    def finished(self) -> Finished:
+        """The end; raises ``TextEngineError`` where there was none."""
+        if self.end is None:
+            raise TextEngineError("The model broke off its reply.", code="text_engine_error")
+        return self.end
 
     @property
     def made(self) -> list[_CollectedCall]:
-        """The calls; one that was cut short is none."""
+        """The calls; one that was cut short is none. Raises as ``finished`` does."""
         return list(self.by_index.values()) if self.finished.reason == "stop" else []
 
 
@@ -79,7 +87,7 @@ class CheckedCalls:
         """See ``TextProvider``; raises ``invalid_tool_arguments`` where a second try does not fit either."""
         calls = _Calls()
         async for delta in self._provider.reply(request):
-            if isinstance(delta, TextDelta):
+            if isinstance(delta, TextDelta | TakenBack):
                 yield delta
             else:
                 calls.take(delta)

@@ -84,6 +84,11 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenBack:
+    """The text so far was no words for the person; what was not given out of it yet must not be."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted:
     """A tool call begins; calls of one reply are told apart by ``index``."""
 
@@ -116,14 +121,17 @@ class Finished:
     output_tokens: int | None = None
 
 
-Delta = TextDelta | CallStarted | CallArguments | CallFinished | Finished
+Delta = TextDelta | TakenBack | CallStarted | CallArguments | CallFinished | Finished
 
 
 class TextProvider(Protocol):
     """Whoever thinks."""
 
     def reply(self, request: ReplyRequest) -> AsyncIterator[Delta]:
-        """Stream a reply; raise ``TextEngineError`` where there can be none. Cancel by closing it."""
+        """Stream a reply, ``Finished`` last; raise ``TextEngineError`` where there is none, or no end of it.
+
+        Cancel by closing it.
+        """
 
     async def aclose(self) -> None:
         """Let go of connections."""
@@ -153,6 +161,8 @@ class Completions(Protocol):
     def stream(self, body: JsonObject) -> AsyncGenerator[JsonObject]:
         """Stream ``chat.completion.chunk`` objects; the last brings ``usage`` where the request asks for it.
 
+        One of them says why the answer ends, and it has words or calls. ``chat_chunks.TAKEN_BACK`` may stand
+        among them.
         ``body["stream"]`` does not matter. Raises ``TextEngineError`` with a stable code, before the first
         chunk or between two. Closing the iterator ends the work behind it.
         """

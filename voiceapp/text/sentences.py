@@ -1,4 +1,7 @@
-"""A stream of text cut into sentences as soon as each is complete, so that speech can begin early."""
+"""A stream of text cut into sentences as soon as each is complete, so that speech can begin early; pure.
+
+What a voice says of a sentence is here too: of code and of addresses it says that they are there.
+"""
 
 from __future__ import annotations
 
@@ -99,3 +102,45 @@ class SentenceSplitter:
         while end < len(self._text) and self._text[end].isspace():
             end += 1
         return end
+
+
+CODE_SAID: Final = "The code is in the text."
+LINK_SAID: Final = "a link"
+_FENCE: Final = re.compile(r"```|~~~")
+_NAMED_LINK: Final = re.compile(
+    r"!?\[([^\[\]]{1,200})\]\((?:https?://|www\.|/|#)[^\s()]{0,2000}(?:\([^\s()]*\))?\)"
+)
+_ADDRESS: Final = re.compile(r"<?(?:https?://|www\.)[^\s<>]+>?", re.IGNORECASE)
+# What ends a sentence or a bracket behind an address is seldom part of it.
+_BEHIND: Final = ".,;:!?)]}'\"*_>`"
+
+
+class SpokenForm:
+    """Feed the sentences of one text; get what a voice reads of each."""
+
+    def __init__(self) -> None:
+        self._in_code = False
+
+    def of(self, sentence: str) -> str:
+        """Return what is read of the next sentence, nothing of lines of code."""
+        if not self._in_code and not _FENCE.search(sentence):
+            return _without_addresses(sentence)
+        read: list[str] = []
+        for position, part in enumerate(_FENCE.split(sentence)):
+            if position:
+                self._in_code = not self._in_code
+                read += [f"{CODE_SAID} "] if self._in_code else []
+            if not self._in_code:
+                read.append(_without_addresses(part))
+        return "".join(read)
+
+
+def _without_addresses(text: str) -> str:
+    if "://" not in text and "www." not in text.lower() and "](" not in text:
+        return text
+    return _ADDRESS.sub(_as_link, _NAMED_LINK.sub(r"\1", text))
+
+
+def _as_link(address: re.Match[str]) -> str:
+    found = address.group()
+    return LINK_SAID + found[len(found.rstrip(_BEHIND)) :].replace(">", "")

@@ -203,7 +203,8 @@ const CLOSES = {
   4015: { title: 'The server is restarting', detail: 'What was said is kept. Try again in a moment.', again: true },
   4016: { title: 'You have signed out', detail: 'Sign in again to talk.', again: false },
   4017: { title: 'Continued in another tab', detail: 'This conversation goes on there.', again: true },
-  4018: { title: 'The page sent too much', detail: 'What was said is kept. Reload the page, then try again.', again: false },
+  4019: { title: 'The page sent too much', detail: 'What was said is kept. Reload the page, then try again.', again: false },
+  4020: { title: 'Conversations cannot be kept now', detail: 'Try again in a minute.', again: true },
 };
 
 const WORDS = new Map(Object.entries(CLOSES));

@@ -283,7 +283,7 @@
  *   Pong | ToolCallStarted | ToolCallDelta | ToolCallCompleted | ToolCallError} ServerMessage what the server sends itself
  */
 /**
- * @typedef {1011 | 4000 | 4001 | 4003 | 4004 | 4008 | 4009 | 4010 | 4011 | 4012 | 4013 | 4014 | 4015 | 4016 | 4017 | 4018}
- *   CloseCode why the server closes the socket
+ * @typedef {1011 | 4000 | 4001 | 4003 | 4004 | 4008 | 4009 | 4010 | 4011 | 4012 | 4013 | 4014 | 4015 | 4016 | 4017 | 4019 |
+ *   4020} CloseCode why the server closes the socket
  */
 export {};

@@ -14,6 +14,7 @@ from tests.parts.kept_records import item, opened
 from tests.parts.stalls import growth
 from tests.parts.waits import PATIENCE_S, wait_until
 from voiceapp.conversation.records import Record
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.models import Item
 from voiceapp.records.store import rows
 from voiceapp.records.store import writer as writing
@@ -74,9 +75,11 @@ async def test_a_full_store_refuses_instead_of_dropping(user: User, monkeypatch:
     keep.save_item(session_id, item("0"))
     await wait_until(lambda: tries > 0)
     # What the thread is trying to write at this moment waits as well, and is not counted for as long.
-    with pytest.raises(StoreFull):
+    with pytest.raises(StoreFull) as full:
         for number in range(1, 100):
             keep.save_item(session_id, item(str(number)))
+    assert (full.value.code, full.value.status) == ("store_full", 503)
+    assert full.value.close_code == CloseCode.NOT_KEPT
     away = False
     await keep.flush(timeout_s=PATIENCE_S)
     assert await Item.objects.acount() == number

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from voiceapp.errors import TextEngineError
 from voiceapp.text.chat.provider import ChunkReader, chat_body, messages
 from voiceapp.text.provider import (
     CallArguments,
@@ -63,6 +66,9 @@ def test_chunks_are_read_whatever_is_left_out_of_them() -> None:
     assert reader.feed({"choices": [{"delta": {"content": "Hi"}}]}) == [TextDelta("Hi")]
     nameless = {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]}
     assert reader.feed({"choices": [{"delta": nameless}]}) == [], "a call begins with its name"
+    with pytest.raises(TextEngineError, match="broke off"):
+        reader.finish()
+    reader.feed({"choices": [{"finish_reason": "eos"}]})
     assert reader.finish() == [Finished("stop")]
 
 

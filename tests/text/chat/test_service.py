@@ -92,7 +92,7 @@ async def test_what_services_leave_out_or_split_does_not_matter(script: list[byt
 
 
 async def test_a_character_split_between_reads_survives() -> None:
-    whole = b"".join(sse(json.loads(json.dumps(text("x"))))).replace(b'"x"', '"Grüße 😀"'.encode())
+    whole = b"".join(sse(json.loads(json.dumps(text("x"))), STOP)).replace(b'"x"', '"Grüße 😀"'.encode())
     async with chat_server(script=[whole[index : index + 1] for index in range(len(whole))]) as chat:
         deltas = await collect(chat)
     assert deltas[0] == TextDelta("Grüße 😀")

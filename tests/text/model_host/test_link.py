@@ -96,7 +96,11 @@ async def test_a_turns_state_goes_back_within_the_turn_only(wire: Wire) -> None:
     seen = []
     for history in (REQUEST.history, called, REQUEST.history):
         reply = asyncio.create_task(replied(provider, replace(REQUEST, history=history)))
-        seen.append(await wire.serve(COMPLETED, metadata={"X-Codex-Turn-State": "sticky", "unknown": "x"}))
+        seen.append(
+            await wire.serve(
+                delta("Hi"), COMPLETED, metadata={"X-Codex-Turn-State": "sticky", "unknown": "x"}
+            )
+        )
         await reply
     assert [params["requestId"].rsplit("-", 1)[1] for params in seen] == ["1", "2", "1"]
     assert seen[0]["turnId"] == seen[1]["turnId"] != seen[2]["turnId"]

@@ -8,7 +8,15 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.session.items import TimedWord
 from voiceapp.engine.turns.detector import TurnSettings
 from voiceapp.protocol.events import Event
-from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Finished, ReplyRequest, TextDelta
+from voiceapp.text.provider import (
+    CallArguments,
+    CallFinished,
+    CallStarted,
+    Finished,
+    ReplyRequest,
+    TakenBack,
+    TextDelta,
+)
 from voiceapp.tools.mcp.messages import CallMcpTool, ListMcpTools
 
 
@@ -142,4 +150,6 @@ class Failed:
     message: str
 
 
-ReplyFact = Opened | TextDelta | Spoken | CallStarted | CallArguments | CallFinished | Finished | Failed
+ReplyFact = (
+    Opened | TextDelta | TakenBack | Spoken | CallStarted | CallArguments | CallFinished | Finished | Failed
+)

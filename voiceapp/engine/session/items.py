@@ -187,12 +187,15 @@ class ConversationItems:
 
 
 def history(items: Iterable[SessionItem]) -> tuple[HistoryItem, ...]:
-    """Return items as a text provider reads them; what is not said in words is left out."""
+    """Return items as a text provider reads them; what is not said in words is left out.
+
+    So is a call that never came to its end: it was not made.
+    """
     result: list[HistoryItem] = []
     for item in items:
         fields = item.fields
         match item.kind:
-            case "function_call":
+            case "function_call" if fields.get("status", "completed") == "completed":
                 result.append(Called(fields["call_id"], fields["name"], fields["arguments"]))
             case "function_call_output":
                 result.append(Returned(fields["call_id"], fields["output"]))

@@ -126,6 +126,11 @@ class EngineResponse:
             self._context.emit(ev.ResponseOutputTextDelta, **self._place(output), delta=delta)
         return room is not None and self._room() == 0
 
+    def take_back(self) -> None:
+        """Forget the text so far: it was no words for the client, who is told so by the text's end."""
+        if self._message is not None and self.shape.speaking is None:
+            self._message.item.fields["content"][0]["text"] = ""
+
     def speech(self, audio: bytes, words: Iterable[TimedWord]) -> bool:
         """Add audio and the words that begin in it; return whether the token limit was reached."""
         output = self.open_message()

@@ -34,6 +34,7 @@ from voiceapp.text.provider import (
     HistoryItem,
     ReplyRequest,
     Said,
+    TakenBack,
     TextDelta,
 )
 from voiceapp.tools.mcp.messages import McpCalled, McpFact, McpListed, McpNotListed
@@ -293,6 +294,8 @@ class Responder:
                 reply.open_message()
             case TextDelta(text=text):
                 full = reply.text(text)
+            case TakenBack():
+                reply.take_back()
             case Spoken(audio=audio, words=words):
                 full = reply.speech(audio, words)
             case CallStarted(index=index, name=name):

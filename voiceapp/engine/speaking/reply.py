@@ -9,18 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, TypeVar
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.audio.resample import Transcoder
 from voiceapp.engine.inference.loading import models
 from voiceapp.engine.inference.pool import Priority
-from voiceapp.engine.inference.voice import Speech
+from voiceapp.engine.inference.voice import Speech, Voice, align_words
 from voiceapp.engine.session.actions import Failed, Opened, ReplyFact, Speaking, Spoken
 from voiceapp.engine.session.items import TimedWord
 from voiceapp.errors import VoiceAppError
-from voiceapp.text.provider import Finished, ReplyRequest, TextDelta, TextProvider
-from voiceapp.text.sentences import SentenceSplitter
+from voiceapp.text.provider import Finished, ReplyRequest, TakenBack, TextDelta, TextProvider
+from voiceapp.text.sentences import SentenceSplitter, SpokenForm
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,17 @@ _AT_ONCE: Final = 1_000
 _MAX_SPEECHES: Final = 2
 
 
+_Part = TypeVar("_Part")
+
+
+@dataclass(frozen=True, slots=True)
+class _Made(Generic[_Part]):
+    """A part of a reply that waits, ``None`` behind the last; of ``attempt`` 0 it cannot be taken back."""
+
+    attempt: int
+    value: _Part | None
+
+
 class ReplyProduction:
     """One reply in the making. ``run`` makes it; ``deliver`` hands it over."""
 
@@ -42,10 +54,14 @@ class ReplyProduction:
         self.request = request
         self.speaking = speaking
         self._provider = provider
-        self._facts: asyncio.Queue[ReplyFact | None] = asyncio.Queue(_MAX_FACTS)
-        self._sentences: asyncio.Queue[str | None] = asyncio.Queue(_MAX_SENTENCES)
-        self._speeches: asyncio.Queue[Speech | None] = asyncio.Queue(_MAX_SPEECHES)
-        self._end: Finished | Failed = Finished()
+        self._facts: asyncio.Queue[_Made[ReplyFact]] = asyncio.Queue(_MAX_FACTS)
+        self._sentences: asyncio.Queue[_Made[str]] = asyncio.Queue(_MAX_SENTENCES)
+        self._speeches: asyncio.Queue[_Made[Speech]] = asyncio.Queue(_MAX_SPEECHES)
+        self._splitter = SentenceSplitter()
+        # Counts how often the words so far were taken back, from 1.
+        self._attempt = 1
+        # Until the provider says that it is the end, it is none.
+        self._end: Finished | Failed = Failed("text_engine_error", "The model broke off its reply.")
 
     async def run(self) -> None:
         """Think and speak until done; never raises but for cancellation."""
@@ -64,38 +80,63 @@ class ReplyProduction:
             # The boundary of a reply's tasks: what goes wrong is told as the response's end.
             logger.exception("A reply failed")
             self._end = Failed("server_error", "The reply could not be made.")
-        await self._facts.put(None)
-        await self._speeches.put(None)
+        await self._facts.put(_Made(0, None))
+        await self._speeches.put(_Made(0, None))
 
     async def _think(self) -> None:
-        splitter = SentenceSplitter()
+        """Take what the provider brings; where it fails, what it said before is spoken all the same."""
+        try:
+            await self._take_reply()
+        except VoiceAppError as error:
+            self._end = Failed(error.code, error.message)
+            await self._say(self._splitter.finish())
+        if self.speaking is not None:
+            await self._sentences.put(_Made(0, None))
+
+    async def _take_reply(self) -> None:
         opened = False
         async for delta in self._provider.reply(self.request):
             match delta:
                 case TextDelta(text=text) if self.speaking is not None:
                     if not opened:
-                        await self._facts.put(Opened())
+                        await self._facts.put(_Made(0, Opened()))
                         opened = True
                     # Whoever sends a book at once gets no more of the loop than who sends it word by word.
                     for start in range(0, len(text), _AT_ONCE):
-                        for sentence in splitter.feed(text[start : start + _AT_ONCE]):
-                            await self._sentences.put(sentence)
+                        await self._say(self._splitter.feed(text[start : start + _AT_ONCE]))
+                case TextDelta():
+                    await self._facts.put(_Made(self._attempt, delta))
+                case TakenBack():
+                    self._attempt += 1
+                    self._splitter = SentenceSplitter()
+                    await self._facts.put(_Made(0, delta))
                 case Finished():
                     self._end = delta
                 case _:
-                    await self._facts.put(delta)
-        for sentence in splitter.finish():
-            await self._sentences.put(sentence)
-        if self.speaking is not None:
-            await self._sentences.put(None)
+                    await self._facts.put(_Made(0, delta))
+        await self._say(self._splitter.finish())
+
+    async def _say(self, sentences: list[str]) -> None:
+        for sentence in sentences:
+            await self._sentences.put(_Made(self._attempt, sentence))
 
     async def _speak(self, speaking: Speaking) -> None:
-        priority = Priority.FINAL
-        while (sentence := await self._sentences.get()) is not None:
+        priority, forms, attempt = Priority.FINAL, SpokenForm(), self._attempt
+        while (sentence := await self._sentences.get()).value is not None:
+            if self._is_taken_back(sentence):
+                continue
+            if sentence.attempt != attempt:
+                forms, attempt = SpokenForm(), sentence.attempt
             ready = await models().ready()
-            speech = await ready.pool.run(priority, ready.voice.speak, sentence, speaking.speed)
-            await self._speeches.put(speech)
+            read = forms.of(sentence.value)
+            speech = await ready.pool.run(
+                priority, _spoken, ready.voice, sentence.value, read, speaking.speed
+            )
+            await self._speeches.put(_Made(sentence.attempt, speech))
             priority = Priority.SENTENCE
+
+    def _is_taken_back(self, made: _Made[Any]) -> bool:
+        return 0 < made.attempt < self._attempt
 
     async def deliver(
         self, take: Callable[[ReplyFact], None], drained: Callable[[], Awaitable[None]]
@@ -110,9 +151,10 @@ class ReplyProduction:
     async def _deliver_facts(
         self, take: Callable[[ReplyFact], None], drained: Callable[[], Awaitable[None]]
     ) -> None:
-        while (fact := await self._facts.get()) is not None:
-            take(fact)
-            await drained()
+        while (fact := await self._facts.get()).value is not None:
+            if not self._is_taken_back(fact):
+                take(fact.value)
+                await drained()
 
     async def _deliver_speech(
         self, speaking: Speaking, take: Callable[[ReplyFact], None], drained: Callable[[], Awaitable[None]]
@@ -120,8 +162,10 @@ class ReplyProduction:
         chunks = Chunks(speaking.audio_format)
         loop = asyncio.get_running_loop()
         begun_s = sent_ms = 0.0
-        while (speech := await self._speeches.get()) is not None:
-            for spoken in chunks.feed(speech):
+        while (speech := await self._speeches.get()).value is not None:
+            if self._is_taken_back(speech):
+                continue
+            for spoken in chunks.feed(speech.value):
                 now_s = loop.time()
                 begun_s = begun_s or now_s
                 ahead_ms = sent_ms - (now_s - begun_s) * 1000
@@ -132,6 +176,12 @@ class ReplyProduction:
                 sent_ms += speaking.audio_format.duration_ms(len(spoken.audio))
         for spoken in chunks.finish():
             take(spoken)
+
+
+def _spoken(voice: Voice, sentence: str, read: str, speed: float) -> Speech:
+    """Return ``read`` as speech, with the words of ``sentence``, which is what the caption shows."""
+    speech = voice.speak(read, speed)
+    return speech if read == sentence else replace(speech, words=align_words(sentence, speech.words))
 
 
 class Chunks:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.contrib.auth.models import User
+from django.db import Error as DatabaseTrouble
 from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
@@ -22,7 +23,7 @@ from voiceapp.config import voice_config
 from voiceapp.errors import Refusal, VoiceAppError
 from voiceapp.records.models import ApiToken, TokenUsage
 from voiceapp.records.store.entries import MAX_USED
-from voiceapp.records.store.writer import writer
+from voiceapp.records.store.writer import StoreUnavailable, writer
 from voiceapp.records.threads import with_database
 from voiceapp.serving.scope import bearer_token, headers_of, query_of
 from voiceapp.types import Part
@@ -36,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 CHARGE_S: Final = 2.0
 """How long an answer waits until what it used is counted; it is counted also after that."""
+LOOK_UP_S: Final = 10.0
+"""How long a request waits for what the database says of its token."""
 FRESH_S: Final = 5.0
 """How long what the database said of a token holds: a token that is switched off lives on for as long."""
 MAX_KNOWN: Final = 10_000
@@ -48,7 +51,8 @@ class TokenHolder:
     """A user's program that may come in, and what it has used.
 
     The counts of the last minute and of requests under way are this process's, those of the day are the
-    database's with what was used since it was asked.
+    database's with what was used since it was asked. ``uncounted`` is what the database has not been told of
+    yet, ``counted`` all that this process has told it.
     """
 
     token_id: int
@@ -58,6 +62,8 @@ class TokenHolder:
     concurrent_requests: int
     tokens_per_day: int
     used_today: int = 0
+    uncounted: int = 0
+    counted: int = 0
     read_at: float = 0.0
     running: int = 0
     recent: deque[float] = field(default_factory=deque)
@@ -75,7 +81,7 @@ class TokenHolder:
         if self.running >= self.concurrent_requests:
             sentence = f"This token may make {self.concurrent_requests} requests at once."
             raise QuotaExceeded(sentence, "quota_concurrent", 1.0)
-        if self.tokens_per_day and self.used_today >= self.tokens_per_day:
+        if self.tokens_per_day and self.used_today + self.uncounted >= self.tokens_per_day:
             sentence = f"This token may use {self.tokens_per_day} tokens a day."
             raise QuotaExceeded(sentence, "quota_tokens", _until_tomorrow_s())
         self.recent.append(now)
@@ -106,14 +112,18 @@ class KnownTokens:
         self._holders: dict[str, TokenHolder] = {}
 
     async def holder_with(self, token: str) -> TokenHolder | None:
-        """Return whose token this is; ``None`` where it is none that counts."""
+        """Return whose token this is; ``None`` where it is none that counts.
+
+        Raises ``StoreUnavailable`` where the database does not say so in ``LOOK_UP_S``.
+        """
         if not token.startswith(PREFIX):
             return None
         digest = digest_of(token)
         known = self._holders.get(digest)
         if known is not None and time.monotonic() - known.read_at < FRESH_S:
             return known
-        found = await with_database(_look_up, digest)
+        counted = known.counted if known is not None else 0
+        found = await _from_database(digest)
         # Asked for anew it becomes the latest; another request may have asked meanwhile.
         holder = self._holders.pop(digest, None)
         if found is None:
@@ -125,7 +135,8 @@ class KnownTokens:
         holder.requests_per_minute = row.requests_per_minute
         holder.concurrent_requests = row.concurrent_requests
         holder.tokens_per_day = row.tokens_per_day
-        holder.used_today = used_today
+        # What was counted meanwhile may be in there or not: rather twice than never.
+        holder.used_today = used_today + holder.counted - (counted if holder is known else 0)
         holder.read_at = time.monotonic()
         return holder
 
@@ -139,7 +150,8 @@ class KnownTokens:
 
     def _forget_one(self) -> None:
         """Make room: forget the token that was asked for longest ago, and has nothing under way."""
-        idle = next((digest for digest, holder in self._holders.items() if not holder.running), None)
+        held = self._holders.items()
+        idle = next((one for one, holder in held if not (holder.running or holder.uncounted)), None)
         if idle is not None:
             del self._holders[idle]
 
@@ -150,19 +162,29 @@ known_tokens: Final = Part[KnownTokens]("memory of tokens")
 async def holder_of(scope: dict[str, Any]) -> TokenHolder | None:
     """Return whose token an ASGI request brings, as ``Authorization: Bearer`` or as ``?token=``.
 
-    ``None`` where there is none, or none that counts.
+    ``None`` where there is none, or none that counts. Raises ``StoreUnavailable``.
     """
     return await holder_with(bearer_token(headers_of(scope)) or query_of(scope).get("token", ""))
 
 
 async def holder_with(token: str) -> TokenHolder | None:
-    """Return whose token this is; ``None`` where it is none that counts."""
+    """Return whose token this is; ``None`` where it is none that counts. Raises ``StoreUnavailable``."""
     return await known_tokens().holder_with(token)
 
 
 def digest_of(token: str) -> str:
     """Return what is kept of a token: it is random, so a plain digest cannot be guessed from."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+async def _from_database(digest: str) -> tuple[ApiToken, int] | None:
+    """Return what ``_look_up`` does; raise ``StoreUnavailable`` where the database is away."""
+    try:
+        async with asyncio.timeout(LOOK_UP_S):
+            return await with_database(_look_up, digest)
+    except (TimeoutError, DatabaseTrouble) as error:
+        logger.warning("a token could not be looked up (%s)", type(error).__name__)
+        raise StoreUnavailable("The database does not answer. Try again soon.") from None
 
 
 def _look_up(digest: str) -> tuple[ApiToken, int] | None:
@@ -177,21 +199,30 @@ def _look_up(digest: str) -> tuple[ApiToken, int] | None:
 async def charge(holder: TokenHolder, provider: str, tokens_in: int, tokens_out: int) -> None:
     """Keep what a request to ``provider`` used, and what that costs by the settings.
 
-    A count that cannot be, as a service may send one, is cut to what can.
+    A count that cannot be, as a service may send one, is cut to what can. Never raises: an answer that is
+    there goes out, whatever becomes of its count.
     """
     tokens_in, tokens_out = (max(0, min(count, MAX_USED)) for count in (tokens_in, tokens_out))
-    holder.used_today += tokens_in + tokens_out
     cost_usd = voice_config().cost_usd(provider, tokens_in, tokens_out)
-    token_id = holder.token_id
+    token_id, used = holder.token_id, tokens_in + tokens_out
+    holder.uncounted += used
+
+    def noted(counting: asyncio.Future[None]) -> None:
+        holder.uncounted -= used
+        holder.used_today += used
+        holder.counted += used
+        if not counting.cancelled() and (error := counting.exception()) is not None:
+            logger.error("what a token used could not be counted (%s)", type(error).__name__)
+
     # The writer counts it also where whoever waits for this is gone, and tries again while the database is.
-    counted = asyncio.wrap_future(writer().post(lambda: _charge(token_id, tokens_in, tokens_out, cost_usd)))
-    counted.add_done_callback(_noted)
+    try:
+        posted = writer().post(lambda: _charge(token_id, tokens_in, tokens_out, cost_usd))
+    except StoreUnavailable as error:
+        logger.error("what a token used could not be counted (%s)", error.code)
+        return
+    counted = asyncio.wrap_future(posted)
+    counted.add_done_callback(noted)
     await asyncio.wait({counted}, timeout=CHARGE_S)
-
-
-def _noted(counted: asyncio.Future[None]) -> None:
-    if not counted.cancelled() and (error := counted.exception()) is not None:
-        logger.error("what a token used could not be counted (%s)", type(error).__name__)
 
 
 def _charge(token_id: int, tokens_in: int, tokens_out: int, cost_usd: float) -> None:

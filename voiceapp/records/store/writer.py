@@ -20,6 +20,7 @@ from django.db import InterfaceError, OperationalError, connection
 
 from voiceapp.conversation.records import ItemRecord, Record, ResponseRecord, ToolCallRecord
 from voiceapp.errors import VoiceAppError
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.store.rows import Key, write_rows
 from voiceapp.records.threads import yield_to_audio
 from voiceapp.types import Part
@@ -40,12 +41,16 @@ class StoreFull(VoiceAppError):
     """The database has been away for so long that nothing more can be kept."""
 
     default_code = "store_full"
+    status = 503
+    close_code = CloseCode.NOT_KEPT
 
 
 class StoreUnavailable(VoiceAppError):
     """The database did not answer in time."""
 
     default_code = "store_unavailable"
+    status = 503
+    close_code = CloseCode.NOT_KEPT
 
 
 class Writer:

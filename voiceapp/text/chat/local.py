@@ -7,6 +7,8 @@ import time
 from collections.abc import AsyncGenerator
 from typing import Final
 
+from voiceapp.errors import TextEngineError
+from voiceapp.protocol.chat_chunks import TAKEN_BACK
 from voiceapp.text.chat import request as chat_request
 from voiceapp.text.chat.request import ChatRequest
 from voiceapp.text.provider import (
@@ -19,6 +21,7 @@ from voiceapp.text.provider import (
     ReplyRequest,
     Returned,
     Said,
+    TakenBack,
     TextDelta,
     TextProvider,
     text_tokens,
@@ -74,7 +77,7 @@ class _Chunks:
         self._room = None if limit is None else limit * CHARACTERS_PER_TOKEN
         self._called = False
         self._said: list[str] = []
-        self._end = Finished()
+        self._end: Finished | None = None
 
     @property
     def full(self) -> bool:
@@ -91,6 +94,8 @@ class _Chunks:
         match delta:
             case TextDelta(text=text):
                 return self._content(text)
+            case TakenBack():
+                return [dict(TAKEN_BACK)]
             case CallStarted(index=index, call_id=call_id, name=name) if not self._asked.structured:
                 self._called = True
                 function = {"name": name, "arguments": ""}
@@ -106,13 +111,19 @@ class _Chunks:
         return []
 
     def finish(self) -> list[JsonObject]:
-        """Return the chunk that says why it ended, and the one that counts."""
-        reason = "length" if self.full else _REASONS[self._end.reason]
+        """Return the chunk that says why it ended, and the one that counts.
+
+        Raises ``TextEngineError`` where there was no end.
+        """
+        end = self._end or Finished()
+        if self._end is None and not self.full:
+            raise TextEngineError("The model broke off its reply.", code="text_engine_error")
+        reason = "length" if self.full else _REASONS[end.reason]
         if self._called and reason == "stop":
             reason = "tool_calls"
         last = [self.chunk({}, reason)]
         if self._asked.include_usage:
-            last.append({**self._head, "choices": [], "usage": self._usage()})
+            last.append({**self._head, "choices": [], "usage": self._usage(end)})
         return last
 
     def _content(self, text: str) -> list[JsonObject]:
@@ -126,10 +137,10 @@ class _Chunks:
         self._said.append(text)
         return text
 
-    def _usage(self) -> JsonObject:
-        counted = self._end.input_tokens
+    def _usage(self, end: Finished) -> JsonObject:
+        counted = end.input_tokens
         asked = _input_tokens(self._asked.reply) if counted is None else counted
-        counted = self._end.output_tokens
+        counted = end.output_tokens
         said = text_tokens("".join(self._said)) if counted is None else counted
         return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
 

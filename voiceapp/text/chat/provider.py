@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any, Final
 
-from voiceapp.protocol.chat_chunks import CallSlots
+from voiceapp.errors import TextEngineError
+from voiceapp.protocol.chat_chunks import CallSlots, is_taken_back
+from voiceapp.text.history import paired
 from voiceapp.text.provider import (
     CallArguments,
     Called,
@@ -18,6 +20,7 @@ from voiceapp.text.provider import (
     ReplyRequest,
     Returned,
     Said,
+    TakenBack,
     TextDelta,
 )
 
@@ -75,11 +78,16 @@ def chat_body(request: ReplyRequest) -> dict[str, Any]:
 
 
 def messages(request: ReplyRequest) -> list[dict[str, Any]]:
-    """Return the conversation as chat messages; calls made in a row share one assistant message."""
+    """Return the conversation as chat messages, each call with its output.
+
+    Calls made in a row share one assistant message, and so do remarks that a user makes in a row.
+    """
     system = "\n\n".join(part for part in (request.instructions, _SPOKEN if request.spoken else "") if part)
     result: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
-    for item in request.history:
+    for item in paired(request.history):
         match item:
+            case Said(role="user", text=text) if result and result[-1]["role"] == "user":
+                result[-1]["content"] = "\n".join(filter(None, (result[-1]["content"], text)))
             case Said(role=role, text=text):
                 result.append({"role": role, "content": text})
             case Called(call_id=call_id, name=name, arguments=arguments):
@@ -107,13 +115,13 @@ class ChunkReader:
     def __init__(self) -> None:
         self._slots = CallSlots()
         self._started: dict[int, None] = {}
-        self._reason: str = "stop"
+        self._reason = ""
         self._usage: Mapping[str, Any] = {}
 
     def feed(self, chunk: Mapping[str, Any]) -> list[Delta]:
         """Take one chunk as a mapping."""
         self._usage = chunk.get("usage") or self._usage
-        found: list[Delta] = []
+        found: list[Delta] = [TakenBack()] if is_taken_back(chunk) else []
         for choice in chunk.get("choices") or []:
             self._reason = choice.get("finish_reason") or self._reason
             delta = choice.get("delta") or {}
@@ -124,7 +132,9 @@ class ChunkReader:
         return found
 
     def finish(self) -> list[Delta]:
-        """Return what ends the reply; a stream may end without saying why."""
+        """Return what ends the reply; raise ``TextEngineError`` where the stream did not say that it ends."""
+        if not self._reason:
+            raise TextEngineError("The chat endpoint broke off its answer.", code="text_engine_error")
         reason: Any = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(
             self._reason, "stop"
         )

@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Any, Final
 
 from voiceapp.errors import TextEngineError
-from voiceapp.protocol.chat_chunks import CallSlots
+from voiceapp.protocol.chat_chunks import CallSlots, is_taken_back
 from voiceapp.text.provider import text_tokens, tokens_of
 from voiceapp.types import JsonObject
 
@@ -103,6 +103,12 @@ class Collector(Meter):
     def text(self) -> str:
         """What was said so far."""
         return self._said.getvalue()
+
+    def feed(self, chunk: Mapping[str, Any]) -> str:
+        """See ``Meter``."""
+        if is_taken_back(chunk):
+            self._said = StringIO()
+        return super().feed(chunk)
 
     def _take(self, delta: Mapping[str, Any]) -> str:
         text = super()._take(delta)

@@ -78,6 +78,7 @@ class ModelHostProvider:
         self._turn_id = ""
         self._asked = 0
         self._turn_state = ""
+        self._unopened = False
 
     async def reply(self, request: ReplyRequest) -> AsyncIterator[Delta]:
         """Stream the model's reply; raise ``TextEngineError``, see ``host_for`` and ``HostLink.ask``."""
@@ -85,7 +86,8 @@ class ModelHostProvider:
         turn_id, request_id = self._next_ids(request)
         headers = {_TURN_STATE: self._turn_state} if self._turn_state else {}
         fields = responses_api.request_fields(request, self._model, headers)
-        reader = responses_api.EventReader()
+        offered = () if request.tool_choice == "none" else [tool.name for tool in request.tools]
+        reader = responses_api.EventReader(offered, unopened=self._unopened)
         notifications = host.ask((self._thread_id, turn_id, request_id), fields, self._idle_s)
         async with aclosing(notifications):
             async for notification in notifications:
@@ -96,6 +98,7 @@ class ModelHostProvider:
                 for delta in reader.feed(event if isinstance(event, dict) else {}):
                     yield delta
                 if reader.done:
+                    self._unopened = reader.was_unopened
                     return
 
     async def aclose(self) -> None:

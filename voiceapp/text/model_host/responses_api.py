@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
 from voiceapp.errors import TextEngineError
+from voiceapp.text.history import paired
 from voiceapp.text.provider import (
     CallArguments,
     Called,
@@ -18,8 +19,10 @@ from voiceapp.text.provider import (
     ReplyRequest,
     Returned,
     Said,
+    TakenBack,
     TextDelta,
 )
+from voiceapp.text.thoughts import SpokenWords
 from voiceapp.types import JsonObject
 
 DEFAULT_MODEL: Final = "default"
@@ -44,7 +47,7 @@ def request_fields(request: ReplyRequest, model: str, headers: Mapping[str, str]
     fields: JsonObject = {
         "model": model or DEFAULT_MODEL,
         "instructions": request.instructions,
-        "input": [_input_item(item) for item in request.history],
+        "input": [_input_item(item) for item in paired(request.history)],
         "tools": tools,
         "toolChoice": choice,
         "parallelToolCalls": request.several_calls,
@@ -107,14 +110,23 @@ class EventReader:
     """Responses events to deltas; ``done`` once the response is over.
 
     What a service leaves out is filled in: a text or a call that comes whole, without deltas, is taken from
-    ``response.output_item.done``.
+    ``response.output_item.done``. Thoughts are taken out of the text; a call of one of ``tools`` that stands
+    in it becomes one. ``unopened``: see ``SpokenWords``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Iterable[str] = (), *, unopened: bool = False) -> None:
         self.done = False
-        self._spoken: set[int] = set()
+        self._tools = frozenset(tools)
+        self._words = SpokenWords(unopened=unopened)
+        self._said = False
+        self._streamed: set[int] = set()
         self._calls: dict[int, str] = {}
         self._finished: set[int] = set()
+
+    @property
+    def was_unopened(self) -> bool:
+        """Whether the reply began with a thought without an opening mark."""
+        return self._words.was_unopened
 
     def feed(self, event: Mapping[str, Any]) -> list[Delta]:
         """Take one event; raise ``TextEngineError`` where it says that there will be no reply."""
@@ -122,8 +134,8 @@ class EventReader:
         index = index if isinstance(index, int) else 0
         match event.get("type"):
             case "response.output_text.delta" | "response.refusal.delta":
-                self._spoken.add(index)
-                return [TextDelta(_text(event, "delta"))]
+                self._streamed.add(index)
+                return self._say(self._words.feed(_text(event, "delta")))
             case "response.output_item.added":
                 return self._begin(index, _object(event, "item"))
             case "response.function_call_arguments.delta" if index in self._calls:
@@ -167,18 +179,47 @@ class EventReader:
     def _item_done(self, index: int, item: Mapping[str, Any]) -> list[Delta]:
         if item.get("type") == "function_call":
             return [*self._begin(index, item), *self._complete(index, _text(item, "arguments"))]
-        if item.get("type") != "message" or index in self._spoken:
+        if item.get("type") != "message" or index in self._streamed:
             return []
         texts = [_text(part, "text") for part in _objects(item, "content")]
-        return [TextDelta(text) for text in texts if text]
+        return [delta for text in texts for delta in self._say(self._words.feed(text))]
+
+    def _say(self, words: str) -> list[Delta]:
+        found: list[Delta] = []
+        if self._words.taken_back:
+            self._words.taken_back = self._said = False
+            found.append(TakenBack())
+        self._said = self._said or bool(words.strip())
+        return [*found, TextDelta(words)] if words else found
 
     def _completed(self, response: Mapping[str, Any]) -> list[Delta]:
         if not isinstance(response.get("id"), str):
             raise TextEngineError("The model's last event has no response id.", code="model_host_error")
         self.done = True
         usage = _object(response, "usage")
-        open_calls = [CallFinished(index) for index in self._calls if index not in self._finished]
-        return [*open_calls, Finished("stop", _count(usage, "input_tokens"), _count(usage, "output_tokens"))]
+        rest: list[Delta] = []
+        if not (self._streamed or self._calls or self._said):
+            # Nothing came on its own: all of it may stand here.
+            for index, item in enumerate(_objects(response, "output")):
+                rest += self._item_done(index, item)
+        rest += self._say(self._words.finish())
+        made: list[Delta] = [CallFinished(index) for index in self._calls if index not in self._finished]
+        if not self._calls:
+            made = self._written_calls()
+        if not (self._said or self._calls or made):
+            raise TextEngineError("The model said nothing.", code="model_host_error")
+        return [*rest, *made, Finished("stop", _count(usage, "input_tokens"), _count(usage, "output_tokens"))]
+
+    def _written_calls(self) -> list[Delta]:
+        """Return the calls that the model wrote as text."""
+        found: list[Delta] = []
+        for index, call in enumerate(call for call in self._words.calls if call.name in self._tools):
+            found += [
+                CallStarted(index, f"call_written_{index}", call.name),
+                CallArguments(index, call.arguments),
+                CallFinished(index),
+            ]
+        return found
 
 
 def _failure(error: Mapping[str, Any]) -> TextEngineError:
