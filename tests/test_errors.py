@@ -28,7 +28,7 @@ STATUSES = {
 }  # fmt: skip
 """What programs are answered with; all other codes that reach them by HTTP are 400."""
 
-NOT_FOR_PROGRAMS = {"too_many_connections": {429, 503}}
+NOT_FOR_PROGRAMS = {"too_many_connections": {429, 503}, "head_too_large": {431}}
 """Codes of sockets alone, by which HTTP answers before there is one."""
 
 SOURCES = sorted((ROOT / "voiceapp").rglob("*.py"))
