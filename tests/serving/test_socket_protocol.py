@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uvicorn.server import ServerState
 
+from tests.parts.clock import pass_time
 from tests.parts.quick_server import in_this_loop
 from tests.parts.raw_sockets import BINARY, CLOSE, CONT, PING, PONG, TEXT, RawSocket, frame, raw_socket
 from tests.parts.waits import wait_until
@@ -326,6 +327,53 @@ async def test_the_goodbye_of_a_client_is_heard_though_the_application_takes_not
         assert await line.until_closed() == (4000, "asked")
         line.send(frame(CLOSE, (1000).to_bytes(2)))
         assert await line.rest() == b""
+
+
+@pytest.mark.parametrize(
+    "broken", [frame(TEXT, b"\xff"), frame(PING) * 1_000, frame(CONT, b"a"), b"\x81\x00"]
+)
+async def test_what_the_application_sends_to_a_socket_that_was_closed_for_it_goes_to_nobody(
+    counted: Refusals, caplog: pytest.LogCaptureFixture, broken: bytes
+) -> None:
+    failed: list[type[BaseException]] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await receive()
+        try:
+            await send({"type": "websocket.send", "text": "too late"})
+        except OSError as error:
+            failed.append(type(error))
+
+    async with in_this_loop(app) as address, raw_socket(address) as line:
+        line.send(broken)
+        await line.until_closed()
+        await wait_until(lambda: failed != [])
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_a_socket_that_was_closed_though_its_client_reads_nothing_is_gone_in_the_end(
+    counted: Refusals, frames_taken: list[int]
+) -> None:
+    over = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await App()(scope, receive, send)
+        finally:
+            over.set()
+
+    async with in_this_loop(app) as address, raw_socket(address) as line:
+        line.reader._transport.pause_reading()  # type: ignore[attr-defined]
+        line.send(frame(TEXT, b"flood"))
+        await wait_until(lambda: sum(frames_taken) == 1)
+        line.send(frame(TEXT, b"\xff"))
+        await wait_until(lambda: counted.kinds == ["socket 1007 invalid UTF-8"])
+        await pass_time(5)
+        assert not over.is_set()
+        await pass_time(6)
+        assert over.is_set()
 
 
 # -- any cut ----------------------------------------------------------------------------------------------

@@ -33,6 +33,11 @@ class Refusals:
     def __init__(self) -> None:
         self._kinds: dict[str, _Kind] = {}
 
+    @property
+    def kinds(self) -> list[str]:
+        """Return the kinds that came in the last minute."""
+        return list(self._kinds)
+
     def note(self, kind: str, sentence: str) -> None:
         """Log ``sentence``, now or counted with others of its ``kind`` once the minute is over.
 

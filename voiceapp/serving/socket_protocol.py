@@ -243,6 +243,13 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.handle_parser_exception()
         return 0
 
+    def handle_parser_exception(self) -> None:
+        """Close the socket for what the peer did; what the application still sends has nobody to go to."""
+        super().handle_parser_exception()
+        self._stopped = self.disconnected = True
+        # A peer that reads nothing would keep its socket for ever.
+        self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
+
     def _note(self, kind: str, sentence: str) -> None:
         noted = refusals.get()
         if noted is not None:

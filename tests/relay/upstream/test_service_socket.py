@@ -151,10 +151,14 @@ async def test_a_large_message_in_pieces_and_pings_between_is_one_message() -> N
         assert (opcode, size) == (PONG, 1)
 
 
-async def test_an_event_that_fails_in_its_turn_ends_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("gone", [False, True], ids=["service stays", "service is gone"])
+async def test_an_event_that_fails_in_its_turn_ends_the_connection(
+    caplog: pytest.LogCaptureFixture, gone: bool
+) -> None:
     async with peer() as service:
         service.fails_at = 3 * MESSAGES_A_TURN
-        service.send(frame(TEXT, event(1), masked=False) * 1_000)
+        goodbye = frame(CLOSE, (1000).to_bytes(2), masked=False) if gone else b""
+        service.send(frame(TEXT, event(1), masked=False) * 200, goodbye)
         await wait_until(lambda: service.errors != [])
         assert len(service.events) == 3 * MESSAGES_A_TURN
     assert "a fault of ours" in caplog.text

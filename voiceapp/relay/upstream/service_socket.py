@@ -159,15 +159,21 @@ class ServiceSocket(WSListener):
         self.later.append(data)
 
     def _turn(self) -> None:
-        # Whoever takes them lets nothing through that goes wrong.
-        for _ in range(min(MESSAGES_A_TURN, len(self.later))):
-            # One of them may be the last straw.
-            if self.later:
-                self._hand_on(self.later.popleft())
+        failed = True
+        try:
+            for _ in range(min(MESSAGES_A_TURN, len(self.later))):
+                # One of them may be the last straw.
+                if self.later:
+                    self._hand_on(self.later.popleft())
+            failed = False
+        finally:
+            if failed:
+                # As picows does with what is handed on within a read; the loop logs the fault.
+                self._drop(WSCloseCode.INTERNAL_ERROR, "an event that failed")
+            if self.error is not None and not self.later:
+                self._end(self.error)
         if self.later:
             self.loop.call_soon(self._turn)
-        elif self.error is not None:
-            self._end(self.error)
         else:
             self._read_on()
 
