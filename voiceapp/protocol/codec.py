@@ -53,9 +53,9 @@ def decode_fields(data: str | bytes) -> JsonObject:
         raise DecodeError(
             f"Invalid event: failed to parse JSON value. {type(error).__name__}", code="invalid_json"
         ) from None
-    if (error := _fault(data, fields)) is not None:
-        error.event_id = event_id_of(fields)
-        raise error
+    if (fault := _fault(data, fields)) is not None:
+        fault.event_id = event_id_of(fields)
+        raise fault
     return fields
 
 

@@ -104,6 +104,70 @@ async def test_the_preview_dialect_is_pure(engine: EngineServer) -> None:
         assert level_dbfs(client.audio("response.audio.delta")) > -35
 
 
+BETA = "openai-beta.realtime-v1"
+
+
+@pytest.mark.parametrize(
+    ("headers", "subprotocols", "chosen", "dialect"),
+    [
+        ([], [], None, "ga"),
+        ([], ["realtime"], "realtime", "ga"),
+        ([("OpenAI-Beta", "realtime=v1")], [], None, "preview"),
+        ([("openai-beta", " Realtime=V1 ")], ["realtime"], "realtime", "preview"),
+        ([("OpenAI-Beta", "assistants=v2, realtime=v1")], [], None, "preview"),
+        ([("OpenAI-Beta", "realtime=v1"), ("OpenAI-Beta", "assistants=v2")], [], None, "preview"),
+        ([("OpenAI-Beta", "assistants=v2")], [], None, "ga"),
+        ([("OpenAI-Beta", "realtime=v2")], [], None, "ga"),
+        ([("OpenAI-Beta", "")], [], None, "ga"),
+        ([], [BETA], BETA, "preview"),
+        ([], [BETA, "realtime"], "realtime", "preview"),
+        ([], ["openai-insecure-api-key.KEY", BETA], BETA, "preview"),
+        ([], ["realtime", "openai-beta.other"], "realtime", "ga"),
+    ],
+)
+@pytest.mark.parametrize("intent", ["", "&intent=transcription"])
+async def test_gas_address_speaks_the_preview_to_who_asks_for_the_beta(
+    engine: EngineServer,
+    headers: list[tuple[str, str]],
+    subprotocols: list[str],
+    chosen: str | None,
+    dialect: str,
+    intent: str,
+) -> None:
+    key = settings.VOICE.engine_api_key
+    async with connect(
+        engine,
+        f"{GA}{intent}",
+        additional_headers=[("api-key", key), *headers],
+        subprotocols=[name.replace("KEY", key) for name in subprotocols] or None,
+    ) as client:
+        assert client.connection.subprotocol == chosen
+        created = client.events[0]
+        if dialect == "ga":
+            assert created["type"] == "session.created"
+            assert created["session"]["type"] == ("transcription" if intent else "realtime")
+            assert "audio" in created["session"]
+        else:
+            assert created["type"] == f"{'transcription_' if intent else ''}session.created"
+            assert created["session"]["input_audio_format"] == "pcm16"
+            assert not {"type", "audio", "output_modalities"} & set(created["session"])
+
+
+async def test_who_asks_for_the_beta_is_spoken_to_in_the_preview_to_the_end(engine: EngineServer) -> None:
+    key = settings.VOICE.engine_api_key
+    async with connect(
+        engine, GA, additional_headers={"api-key": key, "OpenAI-Beta": "realtime=v1"}
+    ) as client:
+        await client.send("session.update", session={"modalities": ["text"], "voice": "sage"})
+        assert (await client.until("session.updated"))["session"]["modalities"] == ["text"]
+        await client.say("Hello!")
+        await client.send("response.create", response={"modalities": ["text"]})
+        await client.until("response.done")
+        seen = set(kinds(client.events))
+        assert {"conversation.item.created", "response.text.delta", "response.text.done"} <= seen
+        assert not [kind for kind in seen if "output_text" in kind or kind == "conversation.item.done"]
+
+
 async def test_the_contract_dialect_has_ga_names_and_preview_payloads(engine: EngineServer) -> None:
     async with connect(engine, f"{PREVIEW}&dialect=contract") as client:
         assert client.events[0]["session"]["modalities"] == ["audio", "text"]
