@@ -88,10 +88,13 @@ class DecodeError(ProtocolError):
     """A message could not be read.
 
     ``code`` is one of the Realtime service's own: ``invalid_json``, ``invalid_event``, ``invalid_value``,
-    ``missing_required_parameter``, ``invalid_type``.
+    ``missing_required_parameter``, ``invalid_type``. ``event_id`` is the message's own, where that much of
+    it could be read.
     """
 
     default_code = "invalid_json"
+
+    event_id: str | None = None
 
 
 class AudioFormatError(VoiceAppError):

@@ -43,24 +43,41 @@ _KNOWN: dict[type[Event], frozenset[str]] = {
 
 
 def decode_fields(data: str | bytes) -> JsonObject:
-    """Return a message's JSON object; raise ``DecodeError`` where it is none or has no ``type``."""
+    """Return a message's JSON object; raise ``DecodeError`` where it is none or has no ``type``.
+
+    The error names the message's ``event_id``, where it has one.
+    """
     try:
         fields = _OBJECT.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise DecodeError(
             f"Invalid event: failed to parse JSON value. {type(error).__name__}", code="invalid_json"
         ) from None
+    if (fault := _fault(data, fields)) is not None:
+        fault.event_id = event_id_of(fields)
+        raise fault
+    return fields
+
+
+def event_id_of(fields: JsonObject) -> str | None:
+    """Return the id that a message's sender gave it; ``None`` where it has none that is a string."""
+    given = fields.get("event_id")
+    return given if isinstance(given, str) else None
+
+
+def _fault(data: str | bytes, fields: JsonObject) -> DecodeError | None:
+    """Return why a JSON object is no event, ``None`` where it may be one."""
     if _too_deep(data, fields):
-        raise DecodeError(
+        return DecodeError(
             f"Invalid event: objects and arrays may be nested {MAX_DEPTH} deep at most.", code="invalid_json"
         )
     if "type" not in fields:
-        raise DecodeError(
+        return DecodeError(
             "Missing required parameter: 'type'.", code="missing_required_parameter", param="type"
         )
     if not isinstance(fields["type"], str):
-        raise DecodeError("Invalid type for 'type': expected a string.", code="invalid_type", param="type")
-    return fields
+        return DecodeError("Invalid type for 'type': expected a string.", code="invalid_type", param="type")
+    return None
 
 
 def _too_deep(data: str | bytes, fields: JsonObject) -> bool:

@@ -19,6 +19,7 @@ from tests.parts.engine_parts import (
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.hearing.ear import Captions, Ear
 from voiceapp.engine.turns.detector import SpeechStarted, SpeechStopped, TurnDetector, TurnSettings
+from voiceapp.punctuation import ended
 
 
 def noise(ms: int, dbfs: float) -> bytes:
@@ -121,6 +122,14 @@ def test_pieces_always_join_to_what_was_said(decodings: list[str], final: str) -
     pieces = [captions.feed(text) for text in decodings]
     pieces.append(captions.finish(final))
     assert "".join(pieces) == captions.said
+
+
+@given(st.text(alphabet='ab ,.-?"', max_size=20), st.booleans())
+def test_pieces_of_words_that_are_not_contradicted_join_to_the_sentence(heard: str, eager: bool) -> None:
+    captions = Captions()
+    text = " ".join(heard.split())
+    pieces = [captions.feed(text, eager=eager), captions.feed(text), captions.finish(ended(text))]
+    assert "".join(pieces) == ended(text)
 
 
 def test_a_tone_is_heard_at_its_pitch_in_every_format() -> None:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
-from tests.parts.engine_parts import kinds, loaded
-from tests.parts.engine_server import EngineHere, RealtimeClient, connect
+from tests.parts.engine_parts import hear_only, kinds, loaded, quiet, recording
+from tests.parts.engine_server import (
+    GA,
+    PREVIEW,
+    TRANSCRIPTION,
+    EngineHere,
+    EngineServer,
+    RealtimeClient,
+    connect,
+)
 
 RATE = 24
 """Samples in a millisecond."""
@@ -62,3 +72,56 @@ async def test_echo_starts_no_turn_and_a_voice_over_it_does_within_300_ms(engine
         assert sent_ms <= BARGE_IN_MS + 20
         done = await client.until("response.done")
         assert done["response"]["status_details"]["reason"] == "turn_detected"
+
+
+# -- how a transcript ends ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("heard", "transcript"),
+    [
+        ("Set a timer for ten seconds,", "Set a timer for ten seconds."),
+        ("Set a timer, for ten seconds:", "Set a timer, for ten seconds."),
+        ("Set a timer for...", "Set a timer for."),
+        ("Set a timer for,.", "Set a timer for."),
+        ('Set a timer "for ten,"', 'Set a timer "for ten."'),
+        ("Set a timer -", "Set a timer."),
+        ("Set a timer", "Set a timer."),
+        ("Can you set a timer?", "Can you set a timer?"),
+        ("…", ""),
+    ],
+)
+@pytest.mark.parametrize(
+    "path", [GA, PREVIEW, f"{GA}&intent=transcription", f"{PREVIEW}&intent=transcription"]
+)
+async def test_a_transcript_ends_in_a_full_stop_or_its_own_mark_and_so_do_its_pieces(
+    engine: EngineServer, monkeypatch: pytest.MonkeyPatch, path: str, heard: str, transcript: str
+) -> None:
+    hear_only(monkeypatch, (0, heard))
+    async with connect(engine, path) as client:
+        if "intent" not in path and path == GA:
+            await client.update(audio={"input": {"transcription": {}}})
+        elif "intent" not in path:
+            await client.send("session.update", session={"input_audio_transcription": {}})
+        await client.speak(recording("hello") + quiet(1000))
+        completed = await client.until(f"{TRANSCRIPTION}.completed")
+    assert completed["transcript"] == transcript
+    assert "".join(event["delta"] for event in client.of(f"{TRANSCRIPTION}.delta")) == transcript
+    segments = [event["text"] for event in client.of(f"{TRANSCRIPTION}.segment")]
+    assert not segments or segments == [transcript]
+
+
+async def test_what_came_by_the_talk_button_or_within_an_item_ends_alike(
+    engine: EngineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hear_only(monkeypatch, (0, "Set a timer for ten seconds,"))
+    async with connect(engine) as client:
+        await client.update(audio={"input": {"transcription": {}, "turn_detection": None}})
+        await client.speak(recording("hello"))
+        await client.send("input_audio_buffer.commit")
+        part = {"type": "input_audio", "audio": base64.b64encode(recording("hello")).decode()}
+        item = {"type": "message", "role": "user", "content": [part]}
+        await client.send("conversation.item.create", item=item)
+        for _ in range(2):
+            completed = await client.until(f"{TRANSCRIPTION}.completed")
+            assert completed["transcript"] == "Set a timer for ten seconds."

@@ -104,6 +104,70 @@ async def test_the_preview_dialect_is_pure(engine: EngineServer) -> None:
         assert level_dbfs(client.audio("response.audio.delta")) > -35
 
 
+BETA = "openai-beta.realtime-v1"
+
+
+@pytest.mark.parametrize(
+    ("headers", "subprotocols", "chosen", "dialect"),
+    [
+        ([], [], None, "ga"),
+        ([], ["realtime"], "realtime", "ga"),
+        ([("OpenAI-Beta", "realtime=v1")], [], None, "preview"),
+        ([("openai-beta", " Realtime=V1 ")], ["realtime"], "realtime", "preview"),
+        ([("OpenAI-Beta", "assistants=v2, realtime=v1")], [], None, "preview"),
+        ([("OpenAI-Beta", "realtime=v1"), ("OpenAI-Beta", "assistants=v2")], [], None, "preview"),
+        ([("OpenAI-Beta", "assistants=v2")], [], None, "ga"),
+        ([("OpenAI-Beta", "realtime=v2")], [], None, "ga"),
+        ([("OpenAI-Beta", "")], [], None, "ga"),
+        ([], [BETA], BETA, "preview"),
+        ([], [BETA, "realtime"], "realtime", "preview"),
+        ([], ["openai-insecure-api-key.KEY", BETA], BETA, "preview"),
+        ([], ["realtime", "openai-beta.other"], "realtime", "ga"),
+    ],
+)
+@pytest.mark.parametrize("intent", ["", "&intent=transcription"])
+async def test_gas_address_speaks_the_preview_to_who_asks_for_the_beta(
+    engine: EngineServer,
+    headers: list[tuple[str, str]],
+    subprotocols: list[str],
+    chosen: str | None,
+    dialect: str,
+    intent: str,
+) -> None:
+    key = settings.VOICE.engine_api_key
+    async with connect(
+        engine,
+        f"{GA}{intent}",
+        additional_headers=[("api-key", key), *headers],
+        subprotocols=[name.replace("KEY", key) for name in subprotocols] or None,
+    ) as client:
+        assert client.connection.subprotocol == chosen
+        created = client.events[0]
+        if dialect == "ga":
+            assert created["type"] == "session.created"
+            assert created["session"]["type"] == ("transcription" if intent else "realtime")
+            assert "audio" in created["session"]
+        else:
+            assert created["type"] == f"{'transcription_' if intent else ''}session.created"
+            assert created["session"]["input_audio_format"] == "pcm16"
+            assert not {"type", "audio", "output_modalities"} & set(created["session"])
+
+
+async def test_who_asks_for_the_beta_is_spoken_to_in_the_preview_to_the_end(engine: EngineServer) -> None:
+    key = settings.VOICE.engine_api_key
+    async with connect(
+        engine, GA, additional_headers={"api-key": key, "OpenAI-Beta": "realtime=v1"}
+    ) as client:
+        await client.send("session.update", session={"modalities": ["text"], "voice": "sage"})
+        assert (await client.until("session.updated"))["session"]["modalities"] == ["text"]
+        await client.say("Hello!")
+        await client.send("response.create", response={"modalities": ["text"]})
+        await client.until("response.done")
+        seen = set(kinds(client.events))
+        assert {"conversation.item.created", "response.text.delta", "response.text.done"} <= seen
+        assert not [kind for kind in seen if "output_text" in kind or kind == "conversation.item.done"]
+
+
 async def test_the_contract_dialect_has_ga_names_and_preview_payloads(engine: EngineServer) -> None:
     async with connect(engine, f"{PREVIEW}&dialect=contract") as client:
         assert client.events[0]["session"]["modalities"] == ["audio", "text"]
@@ -158,6 +222,12 @@ async def test_the_openai_sdk_holds_a_text_and_an_audio_turn(engine: EngineServe
         (b"\x00\x01", "invalid_event"),
         ('{"type": "no.such.event", "event_id": "e"}', "invalid_value"),
         ("{}", "missing_required_parameter"),
+        ('{"event_id": "e"}', "missing_required_parameter"),
+        ('{"event_id": 5}', "missing_required_parameter"),
+        ('{"type": null, "event_id": "e"}', "invalid_type"),
+        ('{"type": 7, "event_id": "e"}', "invalid_type"),
+        ('{"type": ["response.create"], "event_id": "e", "audio": ""}', "invalid_type"),
+        (f'{{"type": "x", "event_id": "e", "deep": {"[" * 300}{"]" * 300}}}', "invalid_json"),
         ('{"type": "session.update", "session": 3, "event_id": "e"}', "invalid_type"),
         ('{"type": "input_audio_buffer.append", "audio": "!!!!", "event_id": "e"}', "invalid_value"),
         ('{"type": "input_audio_buffer.append", "audio": "AAAA", "event_id": "e"}', "invalid_value"),
@@ -183,8 +253,8 @@ async def test_bad_input_is_told_and_the_session_goes_on(
         await client.connection.send(message)
         error = (await client.until("error"))["error"]
         assert (error["type"], error["code"]) == ("invalid_request_error", code)
-        if '"event_id": "e"' in str(message):
-            assert error["event_id"] == "e"
+        if "x" * 513 not in str(message):
+            assert error["event_id"] == ("e" if '"event_id": "e"' in str(message) else None)
         await client.say("Still there?")
         await client.until("conversation.item.added", "conversation.item.created")
 

@@ -77,6 +77,10 @@ def test_an_identifier_is_said_as_words(name: str, words: str) -> None:
         ("f", '{"link": "https://x.y"}', "The link is https://x.y."),
         ("f", '{"a": [], "b": null}', "That is done."),
         ("f", '{"error": {"message": "It is closed."}}', "I am sorry, that did not work: It is closed."),
+        ("f", '{"error": {"message": "It is closed,"}}', "I am sorry, that did not work: It is closed."),
+        ("f", '{"note": "by milk,", "in": "the shop..."}', "The note is by milk and the in is the shop."),
+        ("f", '"by milk,"', "By milk."),
+        ("f", '"\N{PARTY POPPER}"', "\N{PARTY POPPER}"),
         ("compute", "1e400", "That is about 1 times ten to the power of 400."),
     ],
 )

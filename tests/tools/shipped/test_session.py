@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from uuid import uuid4
 
@@ -107,6 +108,22 @@ async def test_notes_are_kept_told_and_deleted() -> None:
     assert await run(session, "delete_note", '{"words": "eggs"}') == "There is no such note."
     assert await run(session, "delete_note", '{"words": "milk"}') == "Deleted: buy milk."
     assert session.kept == []
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "list_of_them"),
+    [
+        ("by milk,", "I noted: by milk.", "There is one note: by milk."),
+        ("by milk,.", "I noted: by milk.", "There is one note: by milk."),
+        ("Buy milk.", "I noted: Buy milk.", "There is one note: Buy milk."),
+        ("Who has milk?", "I noted: Who has milk?", "There is one note: Who has milk."),
+        ("milk (2 l)...", "I noted: milk (2 l).", "There is one note: milk (2 l)."),
+    ],
+)
+async def test_a_note_is_told_as_one_sentence(text: str, answer: str, list_of_them: str) -> None:
+    session = Session()
+    assert await run(session, "take_note", json.dumps({"text": text})) == answer
+    assert await run(session, "list_notes") == list_of_them
 
 
 async def test_of_many_notes_the_first_are_told() -> None:

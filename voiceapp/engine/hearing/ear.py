@@ -20,6 +20,7 @@ from voiceapp.audio.pcm import from_float, level_dbfs, to_float
 from voiceapp.engine.hearing.dtmf import KeyDetector
 from voiceapp.engine.inference.vad import RATE_HZ, WINDOW_SAMPLES, Detector, DetectorModel
 from voiceapp.engine.turns.detector import WINDOW_MS
+from voiceapp.punctuation import UNCERTAIN
 
 Samples = NDArray[np.float32]
 
@@ -199,7 +200,7 @@ class Captions:
 
 
 def _strip_end(text: str) -> str:
-    return text.rstrip(".,!?;:…-—")
+    return text.rstrip(UNCERTAIN)
 
 
 def _common_words(first: list[str], second: list[str]) -> int:

@@ -30,6 +30,7 @@ from voiceapp.engine.turns.detector import (
     TurnMark,
 )
 from voiceapp.engine.turns.endpointing import Completeness, judge
+from voiceapp.punctuation import ended
 
 logger = logging.getLogger(__name__)
 
@@ -271,7 +272,7 @@ class Hearing:
         if text is None:
             return None
         if self._speculation is not None and self._speculation.utterance is utterance:
-            self._prepare(text)
+            self._prepare(ended(text))
         return text
 
     def _drop_speculation(self) -> None:
@@ -318,6 +319,7 @@ class Hearing:
         if text is None:
             self._failed(order.item_id)
             return
+        text = ended(text)
         if rest := utterance.captions.finish(text):
             self._perform(self._session.transcript_delta(order.item_id, rest))
         self._perform(self._session.transcript_final(order.item_id, text, utterance.segments))
@@ -328,7 +330,7 @@ class Hearing:
         if text is None:
             self._failed(order.item_id)
         else:
-            self._perform(self._session.transcript_final(order.item_id, text))
+            self._perform(self._session.transcript_final(order.item_id, ended(text)))
 
     async def _words_of(self, order: TranscribeAudio) -> str:
         ear = Ear(self._models.detector, order.audio_format)

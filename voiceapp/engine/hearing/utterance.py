@@ -7,12 +7,14 @@ before the last division is settled: it is never decoded again, and its audio ma
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from voiceapp.engine.hearing.ear import Captions, Ear
 from voiceapp.engine.inference.loading import Models
 from voiceapp.engine.inference.pool import Priority
 from voiceapp.engine.inference.recogniser import Recognition
 from voiceapp.engine.session.transcripts import Segment
+from voiceapp.punctuation import ended
 
 
 class Utterance:
@@ -35,8 +37,13 @@ class Utterance:
 
     @property
     def segments(self) -> list[Segment]:
-        """What ``words`` found last, stretch by stretch."""
-        return [*self._settled, *([self._last] if self._last is not None else [])]
+        """What ``words`` found last, stretch by stretch; the last of them ends as a sentence does."""
+        found = [*self._settled, *([self._last] if self._last is not None else [])]
+        while found:
+            last = found.pop()
+            if text := ended(last.text):
+                return [*found, replace(last, text=text)]
+        return []
 
     async def settle(self, end_ms: int) -> None:
         """Settle what can be, of the audio up to ``end_ms``."""
@@ -52,7 +59,7 @@ class Utterance:
             return self._join(found.text)
 
     async def words(self, end_ms: int, priority: Priority) -> str:
-        """Return all words up to ``end_ms``."""
+        """Return all words up to ``end_ms``, with the marks that the recogniser puts behind them."""
         async with self._lock:
             await self._settle(end_ms, priority)
             found = await self._decode(end_ms, priority)

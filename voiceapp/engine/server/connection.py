@@ -147,12 +147,11 @@ class Connection:
             if len(text) > _MAX_MESSAGE_CHARS:
                 raise _too_long()
             fields = codec.decode_fields(text)
-            given = fields.get("event_id")
-            event_id = given if isinstance(given, str) else None
+            event_id = codec.event_id_of(fields)
             for ga_fields in to_ga(fields, self._dialect, Half.CLIENT):
                 self._perform(self._session.receive(codec.client_event(ga_fields)))
         except DecodeError as error:
-            self._perform(self._session.refuse(error, event_id))
+            self._perform(self._session.refuse(error, event_id or error.event_id))
 
     # -- out --------------------------------------------------------------------------------------------
 

@@ -1,4 +1,7 @@
-"""The engine's sockets: ``/openai/v1/realtime`` (GA) and ``/openai/realtime`` (preview)."""
+"""The engine's sockets: ``/openai/v1/realtime`` (GA) and ``/openai/realtime`` (preview).
+
+A client that asks for ``realtime=v1`` in ``OpenAI-Beta``, or by the subprotocol, gets the preview at both.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,16 @@ from voiceapp.serving.refusals import shown
 from voiceapp.serving.scope import can_refuse_by_http, headers_of, query_of, refuse_upgrade
 from voiceapp.text import providers
 from voiceapp.tools.mcp.client import McpClient
-from voiceapp.types import JsonObject
+from voiceapp.types import JsonObject, Scope
 
 logger = logging.getLogger(__name__)
 
 GA_PATH: Final = "/openai/v1/realtime"
 PREVIEW_PATH: Final = "/openai/realtime"
+_BETA: Final = "realtime=v1"
+_BETA_SUBPROTOCOL: Final = "openai-beta.realtime-v1"
+_SUBPROTOCOLS: Final = ("realtime", _BETA_SUBPROTOCOL)
+"""Those that may be chosen, the first that is offered; a browser hangs up where none of its own is."""
 _REFUSED: Final = 4001
 _RECOGNISER: Final = "moonshine-tiny-en"
 
@@ -56,9 +63,11 @@ class RealtimeConsumer(SocketConsumer):
         headers, query = headers_of(self.scope), query_of(self.scope)
         # Only what a log line can hold: the id comes from outside.
         request_id = headers.get("x-ms-client-request-id", "")[:64]
-        given = credentials.offered(headers, query, self.scope.get("subprotocols", ()))
+        subprotocols = self.scope.get("subprotocols", ())
+        given = credentials.offered(headers, query, subprotocols)
         try:
-            request = _read_request(self.scope["path"], query, await credentials.admit(given))
+            beta = _wants_beta(self.scope)
+            request = _read_request(self.scope["path"], query, await credentials.admit(given), beta=beta)
             faults = _read_faults(query)
         except Refusal as refusal:
             body = {"error": {"code": refusal.code, "message": refusal.message}}
@@ -69,10 +78,8 @@ class RealtimeConsumer(SocketConsumer):
         logger.info(
             "Engine: %s session for model %r (request %r)", request.dialect.value, request.model, request_id
         )
-        accept: JsonObject = {"type": "websocket.accept"}
-        if "realtime" in self.scope.get("subprotocols", ()):
-            accept["subprotocol"] = "realtime"
-        await self.send(accept)
+        chosen = next((name for name in _SUBPROTOCOLS if name in subprotocols), None)
+        await self.send({"type": "websocket.accept", "subprotocol": chosen})
         self._connection = Connection(
             self.base_send,
             self.start,
@@ -98,7 +105,15 @@ class RealtimeConsumer(SocketConsumer):
             self._connection.close()
 
 
-def _read_request(path: str, query: dict[str, str], preset: dict[str, Any] | None) -> _Request:
+def _wants_beta(scope: Scope) -> bool:
+    """Whether a client asks for the preview's dialect by the header or the subprotocol of its time."""
+    # The header lists what a client wants of several services, and may come several times.
+    headers = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"openai-beta"]
+    asked = [one.strip().lower() for one in ",".join(headers).split(",")]
+    return _BETA in asked or _BETA_SUBPROTOCOL in scope.get("subprotocols", ())
+
+
+def _read_request(path: str, query: dict[str, str], preset: dict[str, Any] | None, *, beta: bool) -> _Request:
     if preset is not None:
         # Whoever made the secret has decided what it is for.
         query = {"model": preset.get("model", ""), "deployment": preset.get("model", ""), **query}
@@ -109,7 +124,8 @@ def _read_request(path: str, query: dict[str, str], preset: dict[str, Any] | Non
     thinker = _thinker(query if preset is None else {})
     kind: Kind = "transcription" if intent == "transcription" else "realtime"
     if path.rstrip("/") == GA_PATH:
-        return _Request(Dialect.GA, _model(query, "model", kind), kind, preset, thinker)
+        spelling = Dialect.PREVIEW if beta else Dialect.GA
+        return _Request(spelling, _model(query, "model", kind), kind, preset, thinker)
     if path.rstrip("/") != PREVIEW_PATH or not query.get("api-version"):
         raise _refusal(
             404, "not_found", "Use /openai/v1/realtime?model= or /openai/realtime?api-version=&deployment=."

@@ -180,12 +180,15 @@ class VoiceConsumer(SocketConsumer):
             session.tell(_error(error))
 
     def _text(self, session: LiveSession, text: str) -> None:
+        event_id: str | None = None
         try:
             if len(text) > MAX_TEXT_CHARS:
                 raise DecodeError(
                     f"A message may have {MAX_TEXT_CHARS} characters at most.", code="message_too_large"
                 )
-            message = page.read(codec.decode_fields(text))
+            fields = codec.decode_fields(text)
+            event_id = codec.event_id_of(fields)
+            message = page.read(fields)
             match message:
                 case PlaybackReport():
                     session.outbox.acknowledge(message.seq)
@@ -198,9 +201,12 @@ class VoiceConsumer(SocketConsumer):
                 case _:
                     session.client_event(message)
         except (DecodeError, AudioFormatError) as error:
-            session.tell(_error(error))
+            session.tell(_error(error, event_id or getattr(error, "event_id", None)))
 
 
-def _error(error: VoiceAppError) -> SendBrowser:
-    event = codec.error_event("", code=error.code, message=error.message, param=getattr(error, "param", None))
+def _error(error: VoiceAppError, event_id: str | None = None) -> SendBrowser:
+    param = getattr(error, "param", None)
+    event = codec.error_event(
+        "", code=error.code, message=error.message, param=param, client_event_id=event_id
+    )
     return SendBrowser(event)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from decimal import Decimal, DecimalException
 from typing import Any, Final
 
+from voiceapp.punctuation import ended, without_end
 from voiceapp.text.brain.matching import Match
 from voiceapp.text.brain.numbers import say_number
 from voiceapp.text.brain.schemas import placeholder, properties_of
@@ -78,7 +79,7 @@ def _tell(tool: str, value: Any) -> str:
             # Its message is about the user, to whom this is said.
             return "I did not do that, as you did not allow it."
         reason = error.get("message", error) if isinstance(error, dict) else error
-        return f"I am sorry, that did not work: {_plain(reason).rstrip('.')}."
+        return ended(f"I am sorry, that did not work: {_plain(reason)}")
     value = _unwrapped(value)
     match value:
         case dict():
@@ -92,7 +93,7 @@ def _tell(tool: str, value: Any) -> str:
             return f"{f'The {subject} is' if subject else 'That is'} {_said(value)}."
     plain = _plain(value)
     plain = plain[:1].upper() + plain[1:]
-    return plain if plain.endswith((".", "!", "?")) else f"{plain}."
+    return ended(plain) or plain
 
 
 _VERBS: Final = re.compile(
@@ -151,7 +152,7 @@ def _fact(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return f"{key}: {_plain(value)}"
     several = isinstance(value, list) and len(value) > 1
-    return f"the {key} {'are' if several else 'is'} {_plain(value).rstrip('.')}"
+    return f"the {key} {'are' if several else 'is'} {without_end(_plain(value))}"
 
 
 def _listed(parts: list[str]) -> str:

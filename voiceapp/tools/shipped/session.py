@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from voiceapp.punctuation import ended, without_end
 from voiceapp.tools.registry import ToolContext, tool
 
 MAX_TIMER_S = 24 * 3600
@@ -75,7 +76,7 @@ async def take_note(
 ) -> str:
     """Keep a note for the user, who finds it again in later conversations."""
     await context.session.notes.save(text.strip())
-    return f"I noted: {_sentence(text)}"
+    return ended(f"I noted: {text.strip()}")
 
 
 @tool(timeout_s=10)
@@ -84,7 +85,7 @@ async def list_notes(context: ToolContext, words: _Words = "") -> str:
     found = await context.session.notes.find(words.strip())
     if not found:
         return "There is no such note." if words.strip() else "There are no notes."
-    spoken = "; ".join(found[:MAX_LISTED])
+    spoken = "; ".join(map(without_end, found[:MAX_LISTED]))
     more = f" and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
     count = "is one note" if len(found) == 1 else f"are {len(found)} notes"
     return f"There {count}: {spoken}{more}."
@@ -99,12 +100,7 @@ async def delete_note(
     deleted = await context.session.notes.delete(words.strip())
     if not deleted:
         return "There is no such note."
-    return f"Deleted: {'; '.join(deleted[:MAX_LISTED])}."
-
-
-def _sentence(text: str) -> str:
-    stripped = text.strip()
-    return stripped if stripped.endswith((".", "!", "?")) else f"{stripped}."
+    return f"Deleted: {'; '.join(map(without_end, deleted[:MAX_LISTED]))}."
 
 
 @tool(timeout_s=15)
