@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -131,3 +132,37 @@ def test_halves_of_characters_do_not_keep_an_event_from_being_sent() -> None:
     assert json.loads(codec.encode(event))["delta"] == "a?b"
     output = {"type": "function_call_output", "call_id": "c", "output": "\udcff"}
     assert json.loads(codec.encode_fields({"item": output}))["item"]["output"] == "?"
+
+
+SAMPLES = bytes(range(251)) + b"\xfb\xff\xfe"
+"""Bytes whose base64 has all characters in which the alphabets differ."""
+
+
+@pytest.mark.parametrize("length", [252, 253, 254])
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda text: text.rstrip("="),
+        lambda text: text.replace("+", "-").replace("/", "_"),
+        lambda text: text.replace("+", "-").replace("/", "_").rstrip("="),
+        lambda text: "\r\n".join(text[at : at + 76] for at in range(0, len(text), 76)) + "\n",
+        lambda text: " ".join(text),
+        lambda text: text.rstrip("=") + "====",
+    ],
+)
+def test_sound_is_read_in_every_spelling_of_base64(length: int, spell: Callable[[str], str]) -> None:
+    delta = spell(base64.b64encode(SAMPLES[-length:]).decode())
+    where = {"response_id": "r", "item_id": "i", "output_index": 0, "content_index": 0}
+    event, _ = codec.decode_server(
+        json.dumps({"type": "response.output_audio.delta", "event_id": "e", **where, "delta": delta})
+    )
+    assert isinstance(event, events.ResponseOutputAudioDelta)
+    assert event.delta == SAMPLES[-length:]
+
+
+@pytest.mark.parametrize("delta", ["%%%", "AA%A", "ääää"])
+def test_sound_that_is_no_base64_is_an_error(delta: str) -> None:
+    where = {"response_id": "r", "item_id": "i", "output_index": 0, "content_index": 0}
+    fields = {"type": "response.output_audio.delta", "event_id": "e", **where, "delta": delta}
+    with pytest.raises(DecodeError):
+        codec.decode_server(json.dumps(fields))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec import UNSET
+
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.conversation import client_events, server_events
@@ -202,7 +204,7 @@ class Conversation:
         """
         content = [{"type": "input_text", "text": text}]
         item = {"id": item_id, "type": "message", "role": "system", "content": content}
-        self._parts.items.note({**item, "status": "completed"}, None, now)
+        self._parts.items.note({**item, "status": "completed"}, UNSET, now)
         create = self._parts.own.send({"type": "conversation.item.create", "item": item}, "announcement")
         return [create, *self.receive_client(events.ResponseCreate(), now)]
 

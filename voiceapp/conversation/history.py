@@ -7,6 +7,7 @@ from dataclasses import replace
 import msgspec
 
 from voiceapp.conversation.items import ConversationItem
+from voiceapp.conversation.records import in_order
 from voiceapp.tools.functions import name_like
 from voiceapp.types import JsonObject
 
@@ -23,7 +24,7 @@ def history(items: list[ConversationItem]) -> list[JsonObject]:
     which every service takes. The newest turns win where not all fit.
     """
     groups: list[list[ConversationItem]] = []
-    items = [part for item in items for part in _as_function(item)]
+    items = [part for item in in_order(items) for part in _as_function(item)]
     outputs: dict[str, ConversationItem] = {}
     for item in items:
         if item.type == "function_call_output":
@@ -50,6 +51,17 @@ def history(items: list[ConversationItem]) -> list[JsonObject]:
         ]
     creates.reverse()
     return creates
+
+
+def looks(item: JsonObject) -> tuple[str, ...]:
+    """Return what an item is told by where a service gives it an id of its own: kind, side and words."""
+    kind = str(item.get("type") or "message")
+    if kind != "message":
+        words = str(item.get("arguments") if kind == "function_call" else item.get("output"))
+        return kind, str(item.get("call_id")), words
+    parts = item.get("content")
+    texts = [part.get("text") or "" for part in parts or [] if isinstance(part, dict)]
+    return kind, str(item.get("role")), "".join(map(str, texts))
 
 
 def _as_function(item: ConversationItem) -> list[ConversationItem]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from voiceapp.conversation.actions import Action, Save, SendBrowser
 from voiceapp.conversation.records import ItemRecord
@@ -23,6 +24,9 @@ TextEvent = (
 
 MAX_RAW_BYTES = 64 * 1024
 """Longest item that is kept as the service said it, in JSON, without its sound."""
+
+MAX_RING = 256
+"""Items of which one may be guessed to follow another wrongly: they come within a moment."""
 
 MAX_NAME_CHARS = 256
 WHAT_IT_IS = ("id", "object", "type", "role", "status", "name", "call_id", "server_label")
@@ -53,6 +57,8 @@ class ConversationItem:
     call_id: str = ""
     arguments: str = ""
     raw: JsonObject = field(default_factory=dict)
+    transcript_only: bool = False
+    """Whether nothing but its transcript has come yet."""
     linked: bool = False
     """Whether the service itself said what comes before it."""
 
@@ -94,6 +100,9 @@ class Items:
     last_id: str | None = None
     transcripts_due: dict[str, float] = field(default_factory=dict)
     speech_began: dict[str, float] = field(default_factory=dict)
+    added: set[str] = field(default_factory=set)
+    corrected: list[ConversationItem] = field(default_factory=list)
+    """Items whose place was guessed wrongly, and that are to be kept anew."""
     deleted: set[str] = field(default_factory=set)
     """What a response may still say of such an item brings it back to nobody."""
 
@@ -108,25 +117,53 @@ class Items:
         return self.by_id.get(str(item_id))
 
     def note(self, raw: JsonObject, previous: Any, now: float) -> ConversationItem:
-        """Take the service's word for an item; ``previous`` is its ``previous_item_id``, if any was said."""
+        """Take the service's word for an item.
+
+        ``previous`` is its ``previous_item_id`` where that was said. ``None`` says nothing: some services have
+        it for every item. Until one says more, an item follows the one that was added before it.
+        """
+        said = isinstance(previous, str)
         item_id = str(raw.get("id", ""))
         item = self.by_id.get(item_id)
         if item is None:
-            before = previous if isinstance(previous, str) else self.last_id
+            before = previous if said else self.last_id
             started_ms = int(self.speech_began.pop(item_id, now))
             item = ConversationItem(item_id=item_id, previous_item_id=before, started_ms=started_ms)
-            item.linked = isinstance(previous, str)
             self.by_id[item_id] = item
-            self.last_id = item_id
-        elif isinstance(previous, str) and not item.linked:
-            # So far it was only guessed.
+        elif item.transcript_only and not said and not item.linked:
+            item.previous_item_id = self.last_id
+        if said and not item.linked:
+            # So far it was only guessed, and so may others be that follow it.
             item.previous_item_id, item.linked = previous, True
+            self._correct_guesses(item)
+        if item.transcript_only or item.item_id not in self.added:
+            item.transcript_only = False
+            self.added.add(item_id)
+            self.last_id = item_id
         read_item(item, raw, captions=self.captions)
         return item
+
+    def _correct_guesses(self, item: ConversationItem) -> None:
+        """Undo guesses that make a ring with what the service says of an item."""
+        ring: list[ConversationItem] = [item]
+        while (
+            len(ring) < MAX_RING and (before := self.by_id.get(ring[-1].previous_item_id or "")) is not None
+        ):
+            if before is item:
+                guessed = [one for one in ring if not one.linked]
+                for one in guessed:
+                    one.previous_item_id = None
+                self.corrected += guessed
+                return
+            ring.append(before)
 
     def done(self, raw: JsonObject, previous: Any, now: float) -> list[Action]:
         """Take a finished item; one whose transcript is still due is kept once that has come."""
         item = self.note(raw, previous, now)
+        corrected, self.corrected = [one for one in self.corrected if one is not item], []
+        return [*(Save(one.record()) for one in corrected), *self._finished(item, raw, now)]
+
+    def _finished(self, item: ConversationItem, raw: JsonObject, now: float) -> list[Action]:
         item.ended_ms = int(now)
         if not raw.get("status"):
             # Outputs of tools have none; what is done is complete.
@@ -141,8 +178,11 @@ class Items:
         self.transcripts_due.pop(item_id, None)
         item = self.by_id.get(item_id)
         if item is None:
-            item = self.note({"id": item_id, "role": "user"}, None, now)
-            item.modality = "audio"
+            # Its place is not known before the item itself is added.
+            started_ms = int(self.speech_began.pop(item_id, now))
+            item = ConversationItem(item_id=item_id, role="user", modality="audio", started_ms=started_ms)
+            item.previous_item_id, item.transcript_only = self.last_id, True
+            self.by_id[item_id] = item
         if item.role == "assistant":
             # Its words are those that it says; a transcript under its id is of somebody else.
             return []
@@ -192,11 +232,11 @@ class Items:
         known = item is not None and item.status != "in_progress"
         if known or not raw.get("id") or raw["id"] in self.deleted:
             return []
-        return self.done(raw, None, now)
+        return self.done(raw, UNSET, now)
 
     def unechoed(self, typed: Iterable[events.ConversationItemCreate], now: float) -> list[Action]:
         """Keep what was typed and never reached a service."""
-        return [action for event in typed for action in self.done(event.item, None, now)]
+        return [action for event in typed for action in self.done(event.item, UNSET, now)]
 
     @property
     def call_ids(self) -> set[str]:

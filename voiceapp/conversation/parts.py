@@ -10,6 +10,7 @@ from voiceapp.conversation.actions import Action, SendBrowser, SendUpstream, not
 from voiceapp.conversation.answers.responses import ResponseSequencer, cancel_event, lost_response
 from voiceapp.conversation.answers.speaker import Speaker
 from voiceapp.conversation.calls.flow import CallFlow
+from voiceapp.conversation.history import looks
 from voiceapp.conversation.items import Items
 from voiceapp.conversation.lifecycle import Lifecycle
 from voiceapp.conversation.negotiation import Negotiation
@@ -30,7 +31,8 @@ class Parts:
     """What a conversation knows.
 
     ``owes_response``: a response was asked for that never came, so that it is asked for again.
-    ``restoring`` has the ids of earlier items that this connection was given and has not echoed yet.
+    ``restoring`` has the earlier items that this connection was given and has not echoed yet, by their ids,
+    with their ``looks``; ``restored`` the ids of the echoes of those to which it gave ids of its own.
     ``latency_ms`` is how long the user waited for each response's sound.
     """
 
@@ -48,7 +50,8 @@ class Parts:
     turn: UserTurn = field(default_factory=UserTurn)
     typed: Typed = field(default_factory=Typed)
     latency_ms: dict[str, int] = field(default_factory=dict)
-    restoring: set[str] = field(default_factory=set)
+    restoring: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    restored: set[str] = field(default_factory=set)
     owes_response: bool = False
     answers: int = 0
     """Responses that the service has ended, and did not fail at."""
@@ -56,6 +59,20 @@ class Parts:
     """Whether this connection was told the settings and what was said before."""
     progress_ms: float = 0.0
     """When a response was asked for, or something of it came, the last time."""
+
+    def is_restored(self, item: JsonObject) -> bool:
+        """Whether an item is the echo of one that this connection was given, under whatever id."""
+        item_id = str(item.get("id"))
+        if item_id in self.restoring or item_id in self.restored:
+            return True
+        if not self.restoring or self.items.get(item_id) is not None:
+            return False
+        oldest = next(iter(self.restoring))
+        if self.restoring[oldest] != looks(item):
+            return False
+        del self.restoring[oldest]
+        self.restored.add(item_id)
+        return True
 
     def follow_up(self) -> list[Action]:
         """Ask for one response when all calls are answered and nothing else is under way."""

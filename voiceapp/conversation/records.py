@@ -1,11 +1,13 @@
-"""What a conversation hands over to be kept: items, responses and calls of tools, each as it is now; pure.
+"""What a conversation hands over to be kept: items in their order, responses and calls of tools; pure.
 
 Times are milliseconds on the session's clock.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -62,3 +64,41 @@ class ToolCallRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Record: TypeAlias = ItemRecord | ResponseRecord | ToolCallRecord
+
+
+class _Linked(Protocol):
+    @property
+    def item_id(self) -> str: ...
+    @property
+    def previous_item_id(self) -> str | None: ...
+
+
+_L = TypeVar("_L", bound=_Linked)
+
+
+def in_order(items: Iterable[_L]) -> list[_L]:
+    """Return items, given in the order in which they were first seen, in the conversation's order.
+
+    Each follows the item that its ``previous_item_id`` names; of several with the same one, the first seen
+    comes first. Items whose predecessor is unknown begin a stretch of their own at the end of what is
+    known before them; no item is lost, whatever the links say.
+    """
+    seen = list(items)
+    known = {item.item_id for item in seen}
+    followers: defaultdict[str | None, list[_L]] = defaultdict(list)
+    for item in seen:
+        previous = item.previous_item_id
+        followers[previous if previous in known and previous != item.item_id else None].append(item)
+    ordered: list[_L] = []
+    placed: set[str] = set()
+    # The links form trees; items that are left over after them form rings, which are cut at the first seen.
+    for start in (*followers.pop(None, ()), *seen):
+        stack = [start]
+        while stack:
+            item = stack.pop()
+            if item.item_id in placed:
+                continue
+            placed.add(item.item_id)
+            ordered.append(item)
+            stack.extend(reversed(followers.get(item.item_id, ())))
+    return ordered

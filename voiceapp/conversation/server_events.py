@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, get_args
 
+from msgspec import UNSET
+
 from voiceapp.assistants.mcp_servers import scrub
 from voiceapp.conversation import client_events, negotiation
 from voiceapp.conversation.actions import Action, Save, SendBrowser, SendSpeech, notice
 from voiceapp.conversation.answers.responses import response_notice, response_record
 from voiceapp.conversation.calls.functions import PendingCall
 from voiceapp.conversation.calls.mcp import McpEvent
-from voiceapp.conversation.history import history
+from voiceapp.conversation.history import history, looks
 from voiceapp.conversation.items import TextEvent
 from voiceapp.conversation.lifecycle import State
 from voiceapp.conversation.parts import Parts
@@ -53,7 +55,8 @@ def _session_created(parts: Parts, event: events.SessionCreated, text: str, now:
     parts.lifecycle.enter(State.CONFIGURING)
     parts.negotiation.session_created(event.session)
     creates = history(list(parts.items.by_id.values()))
-    parts.restoring = {str(create["item"]["id"]) for create in creates}
+    parts.restoring = {str(create["item"]["id"]): looks(create["item"]) for create in creates}
+    parts.restored.clear()
     return [
         SendBrowser(negotiation.without_instructions(event)),
         *parts.negotiation.host(),
@@ -146,7 +149,7 @@ def _not_begun(event: events.Error, text: str, *, ours: bool) -> SendBrowser:
 def _item_added(parts: Parts, event: events.ConversationItemAdded, text: str, now: float) -> list[Action]:
     if not event.item.get("id"):
         return []
-    if event.item.get("id") in parts.restoring:
+    if parts.is_restored(event.item):
         # The echo of an earlier turn that a new connection was told of; the page has it.
         return []
     if parts.items.get(event.item["id"]) is None:
@@ -161,8 +164,8 @@ def _item_done(parts: Parts, event: events.ConversationItemDone, text: str, now:
     if not event.item.get("id"):
         # Nothing can be said of it, neither here nor by the page.
         return []
-    if event.item.get("id") in parts.restoring:
-        parts.restoring.remove(event.item["id"])
+    if parts.is_restored(event.item):
+        parts.restoring.pop(event.item["id"], None)
         return []
     if parts.items.get(event.item["id"]) is None:
         parts.unconfirmed.echoed(event.item)
@@ -218,7 +221,7 @@ def _output_item(
     item_id = str(event.item.get("id") or "")
     if item_id and item_id not in parts.items.deleted:
         # Some services say nothing else of an answer's items.
-        item = parts.items.get(item_id) or parts.items.note(event.item, None, now)
+        item = parts.items.get(item_id) or parts.items.note(event.item, UNSET, now)
         item.response_id = event.response_id
     return [*parts.calls.item_seen(event.item, text, now, event.output_index), *parts.follow_up()]
 
@@ -288,7 +291,8 @@ def _arguments_done(
     if item is not None:
         item.arguments, item.name = event.arguments, name
     call = PendingCall(event.call_id, event.item_id, name, event.arguments, event.response_id, now)
-    return [SendBrowser(text), *parts.calls.call_made(call, event.output_index), *parts.follow_up()]
+    made = parts.calls.call_made(call, event.output_index, anew=event.response_id == parts.sequencer.active)
+    return [SendBrowser(text), *made, *parts.follow_up()]
 
 
 def _arguments_delta(

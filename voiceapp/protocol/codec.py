@@ -156,6 +156,9 @@ def server_event(fields: JsonObject) -> Event | UnknownEvent:
             return _event(fields, SERVER_EVENTS)
         except DecodeError as error:
             odd = (error.param or "").split(".")[0].split("[")[0]
+            if (mended := repair.with_standard_base64(fields)) is not fields:
+                fields = mended
+                continue
             if error.code == "missing_required_parameter" and odd in repair.REPLACEMENTS:
                 fields = {**fields, odd: repair.REPLACEMENTS[odd]}
             elif error.code == "missing_required_parameter" or odd not in fields or odd == "type":

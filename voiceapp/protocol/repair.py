@@ -87,6 +87,28 @@ REPLACEMENTS: Final[Mapping[str, Any]] = {"event_id": "", "session": {}, "respon
 """Members without which an event still says that a session or a response has begun, or ended."""
 
 
+_STANDARD: Final = str.maketrans("-_", "+/", "= \t\r\n")
+
+
+def with_standard_base64(fields: JsonObject) -> JsonObject:
+    """Return an event whose ``delta`` of sound is base64 as JSON readers take it (RFC 4648, 4).
+
+    It may have come with line breaks, without padding, or in the alphabet of addresses (RFC 4648, 5).
+    """
+    delta = fields.get("delta")
+    if fields.get("type") not in AUDIO_DELTAS or not isinstance(delta, str):
+        return fields
+    text = delta.translate(_STANDARD)
+    # One character more than whole bytes says nothing.
+    text = text[: -1 if len(text) % 4 == 1 else None]
+    text += "=" * (-len(text) % 4)
+    return fields if text == delta else {**fields, "delta": text}
+
+
+AUDIO_DELTAS: Final = frozenset({"response.output_audio.delta", "response.audio.delta"})
+"""The events of sound, in GA's name and the preview's."""
+
+
 def readable(fields: JsonObject) -> JsonObject:
     """Return an event whose parts hold only what can be read of them: an odd member costs itself."""
     for holder, kinds in INSIDE.items():

@@ -237,3 +237,66 @@ async def test_a_service_that_tells_of_responses_alone_is_kept(talking: Talk) ->
         kept = [(row["item_id"], row["generated_text"], row["status"]) for row in await rows(page)]
         assert kept == [("item_a1", "Good day.", "completed")]
         assert [item["content"][0]["text"] for item in created(await lost(page, upstream))] == ["Good day."]
+
+
+def said(number: int, role: str = "user") -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    content = [{"type": kind, "text": f"Sentence {number}."}]
+    item = {"id": f"item_{number}", "type": "message", "role": role, "status": "completed"}
+    return {**item, "content": content}
+
+
+async def test_what_a_service_echoes_under_ids_of_its_own_is_not_said_twice(talking: Talk) -> None:
+    async with talking() as (page, upstream):
+        for number, role in ((1, "user"), (2, "assistant"), (3, "user")):
+            await upstream.send({"type": "conversation.item.done", "item": said(number, role)})
+        await page.until("conversation.item.done", item=said(3))
+        shown = len(seen(page, "conversation.item.added", "conversation.item.done"))
+        before = len(upstream.received)
+        await upstream.drop()
+        await page.until("session.updated")
+        for item in created(upstream.received[before:]):
+            echo = {**item, "id": f"other_{item['id']}"}
+            await upstream.send(
+                {"type": "conversation.item.added", "item": echo, "previous_item_id": None},
+                {"type": "conversation.item.done", "item": echo, "previous_item_id": None},
+            )
+        await upstream.user_turn("And new.", "item_4")
+        await page.until("conversation.item.input_audio_transcription.completed", item_id="item_4")
+        assert len(seen(page, "conversation.item.added", "conversation.item.done")) == shown + 2
+        texts = [row["generated_text"] for row in await rows(page)]
+        assert texts == ["Sentence 1.", "Sentence 2.", "Sentence 3.", "And new."]
+
+
+@pytest.mark.parametrize("first", ["item", "transcript"])
+async def test_the_next_connection_is_told_in_the_order_of_the_conversation(
+    talking: Talk, first: str
+) -> None:
+    """The last item comes first, or only its words do; the links say later what was before it."""
+    async with talking() as (page, upstream):
+        if first == "transcript":
+            await upstream.transcript("Sentence 3.", "item_3")
+        order = ((3, "item_2"), (1, None), (2, "item_1"))
+        for number, previous in order if first == "item" else (*order[1:], order[0]):
+            item = {"item": said(number), "previous_item_id": previous}
+            await upstream.send({"type": "conversation.item.done", **item})
+        await page.until("conversation.item.done", item=said(2 if first == "item" else 3))
+        kept = [row["item_id"] for row in await rows(page)]
+        again = [item["id"] for item in created(await lost(page, upstream))]
+        assert kept == again == ["item_1", "item_2", "item_3"]
+
+
+async def test_a_connection_may_number_its_calls_anew(
+    talking: Talk, handy: dict[str, str], toolbox: dict[str, Any]
+) -> None:
+    async with talking(start=handy) as (page, upstream):
+        toolbox["gates"][1].set()
+        for _ in range(2):
+            await upstream.send({"type": "response.created", "response": {"id": "resp_1", "output": []}})
+            await call(upstream, 1, '{"number": 1}')
+            output = (await upstream.expect("conversation.item.create"))["item"]
+            while output["type"] != "function_call_output":
+                output = (await upstream.expect("conversation.item.create"))["item"]
+            assert (output["call_id"], output["output"]) == ("call_1", "gate 1")
+            await lost(page, upstream)
+            upstream.pass_over()

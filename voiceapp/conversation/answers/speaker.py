@@ -161,7 +161,10 @@ class Speaker:
             "content_index": content_index,
             "audio_end_ms": end_ms,
         }
-        actions: list[Action] = [self.own.send(truncate, "truncate"), CutAudio(track.item_id, cut_ms)]
+        actions: list[Action] = [CutAudio(track.item_id, cut_ms)]
+        if track.received_ms > 0:
+            # Services refuse to truncate what has no sound.
+            actions.insert(0, self.own.send(truncate, "truncate"))
         item = self.items.get(track.item_id)
         if item is not None:
             item.cut_ms = cut_ms

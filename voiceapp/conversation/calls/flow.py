@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from msgspec import UNSET
 
 from voiceapp.assistants.mcp_servers import McpServer, scrub
 from voiceapp.conversation.actions import Action, CallTool, Save, SendBrowser, SendUpstream, notice
@@ -74,9 +75,12 @@ class CallFlow:
         begun = self.shown.call_started(event.call_id, event.item_id, event.output_index, name)
         return [*begun, *self.shown.arguments_delta(event.call_id, event.delta)]
 
-    def call_made(self, call: PendingCall, index: int) -> list[Action]:
-        """Take a function's call whose arguments are complete; ``index`` is its place in the response."""
-        due = self.functions.call_made(call)
+    def call_made(self, call: PendingCall, index: int, *, anew: bool = False) -> list[Action]:
+        """Take a function's call whose arguments are complete; ``index`` is its place in the response.
+
+        ``anew`` is as in ``FunctionCalls.call_made``.
+        """
+        due = self.functions.call_made(call, anew=anew)
         if due is None:
             return []
         self.responses.add(call.response_id)
@@ -205,7 +209,7 @@ class CallFlow:
         item_id = f"item_{self._own.next_id()}"
         answer = {"type": "function_call_output", "id": item_id, "call_id": call_id, "output": output}
         # Known before the service echoes it, so that it survives a connection that is lost meanwhile.
-        kept = self._items.done(answer, None, now)
+        kept = self._items.done(answer, UNSET, now)
         sent: list[Action] = []
         if call.lost:
             # A new connection was told of no call whose output was still to come.

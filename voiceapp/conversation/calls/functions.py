@@ -27,13 +27,21 @@ class FunctionCalls:
 
     pending: dict[str, PendingCall] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)
+    """Calls of this connection, by their ids."""
+    answered_before: set[str] = field(default_factory=set)
+    """Those of earlier ones, whose ids a new connection may give again."""
     follow_up_due: bool = False
     silent: set[str] = field(default_factory=set)
     """Calls after whose outputs the model is not asked to go on."""
 
-    def call_made(self, call: PendingCall) -> CallTool | None:
-        """Take a call whose arguments are complete; ``None`` where it was seen before."""
+    def call_made(self, call: PendingCall, *, anew: bool = False) -> CallTool | None:
+        """Take a call whose arguments are complete; ``None`` where it was seen before.
+
+        ``anew``: its response began on this connection, so that it repeats none of an earlier one.
+        """
         if call.call_id in self.pending or call.call_id in self.answered:
+            return None
+        if call.call_id in self.answered_before and not anew:
             return None
         self.pending[call.call_id] = call
         return CallTool(call.call_id, call.name, call.arguments)
@@ -58,6 +66,8 @@ class FunctionCalls:
 
     def connection_lost(self) -> None:
         """Mark the calls of a connection that is gone: their outputs still come."""
+        self.answered_before |= self.answered
+        self.answered.clear()
         for call in self.pending.values():
             call.lost = True
 

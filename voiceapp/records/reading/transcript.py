@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from voiceapp.conversation.records import in_order
 from voiceapp.records.display import inert
 from voiceapp.records.models import Item, Session
-from voiceapp.records.store.entries import in_order
 
 
 @dataclass(frozen=True, kw_only=True)

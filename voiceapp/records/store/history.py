@@ -6,11 +6,11 @@ from typing import Final
 from uuid import UUID
 
 from voiceapp.conversation.history import HISTORY_CHARS
-from voiceapp.conversation.records import ItemRecord
+from voiceapp.conversation.records import ItemRecord, in_order
 from voiceapp.errors import Refusal
 from voiceapp.protocol.page import CloseCode
 from voiceapp.records.models import Item, Session
-from voiceapp.records.store.entries import Passage, in_order
+from voiceapp.records.store.entries import Passage
 
 MAX_PASSAGES: Final = 50
 """Sessions of one conversation that are looked through; what is older would hardly fit anyway."""

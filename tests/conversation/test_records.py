@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.parts.kept_records import item
-from voiceapp.records.store.entries import in_order
+from voiceapp.conversation.records import in_order
 
 
 @pytest.mark.parametrize(
