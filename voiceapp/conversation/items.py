@@ -119,8 +119,8 @@ class Items:
     def note(self, raw: JsonObject, previous: Any, now: float) -> ConversationItem:
         """Take the service's word for an item.
 
-        ``previous`` is its ``previous_item_id`` where that was said. ``None`` says nothing: some services have
-        it for every item. Until one says more, an item follows the one that was added before it.
+        ``previous`` is its ``previous_item_id`` where that was said. ``None`` says nothing: some services
+        have it for every item. Until one says more, an item follows the one that was added before it.
         """
         said = isinstance(previous, str)
         item_id = str(raw.get("id", ""))
