@@ -30,6 +30,11 @@ def inert_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: inert(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
+def members(value: object) -> Mapping[str, Any]:
+    """Return a kept JSON object; of anything else, which a service may send in its place, nothing."""
+    return value if isinstance(value, dict) else {}
+
+
 def clock(ms: int) -> str:
     """Return ``m:ss`` or ``h:mm:ss``."""
     text = str(timedelta(seconds=max(0, ms) // 1000))

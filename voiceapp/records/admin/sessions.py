@@ -16,7 +16,7 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
 from voiceapp.records.admin.usage import totals
-from voiceapp.records.display import clock, inert, inert_fields
+from voiceapp.records.display import clock, inert, inert_fields, members
 from voiceapp.records.models import Evaluation, Response, Session
 from voiceapp.records.reading.transcript import lines
 
@@ -177,7 +177,7 @@ class SessionAdmin(_SessionAdmin):
 
 
 def _answer(response: Response) -> dict[str, Any]:
-    details = response.status_details or {}
+    details = members(response.status_details)
     error = details.get("error")
     reason = details.get("reason") or (error.get("code") if isinstance(error, dict) else "")
     return {
@@ -185,7 +185,7 @@ def _answer(response: Response) -> dict[str, Any]:
         "status": inert(response.status),
         "reason": inert(str(reason or "")),
         "latency_ms": response.latency_ms,
-        "tokens": (response.usage or {}).get("total_tokens"),
+        "tokens": members(response.usage).get("total_tokens"),
     }
 
 
@@ -204,5 +204,7 @@ def _evaluated(found: Evaluation) -> dict[str, Any]:
         "model": inert(found.model),
         "overall": found.overall,
         "comment": inert(found.comment),
-        "scores": [inert_fields(score) for score in found.scores],
+        "scores": [inert_fields(members(score)) for score in found.scores]
+        if isinstance(found.scores, list)
+        else [],
     }

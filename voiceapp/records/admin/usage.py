@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from voiceapp.records.display import members
+
 
 def totals(usages: Iterable[Mapping[str, Any] | None]) -> dict[str, int]:
     """Return the sum of every count in the services' usage objects, by its path in words.
@@ -13,7 +15,7 @@ def totals(usages: Iterable[Mapping[str, Any] | None]) -> dict[str, int]:
     """
     sums: dict[str, int] = {}
     for usage in usages:
-        for path, count in _counts(usage or {}, ()):
+        for path, count in _counts(members(usage), ()):
             sums[path] = sums.get(path, 0) + count
     return sums
 
