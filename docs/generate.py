@@ -21,6 +21,7 @@ from docs import page_protocol
 from docs.page_examples import EXAMPLES
 from voiceapp.config import SETTINGS, Setting
 from voiceapp.engine.session.event_types import CLIENT_TYPES, EMITTED, TRANSCRIPTION_TYPES
+from voiceapp.engine.session.fields import FIELDS, Effect, Field
 from voiceapp.protocol.dialects import CONTRACT_ONLY_EVENTS, Dialect, Half, from_ga, to_ga
 from voiceapp.protocol.events import CLIENT_EVENTS, SERVER_EVENTS
 
@@ -96,8 +97,25 @@ _REMARKS: Final = {
 
 
 def engine(text: str) -> str:
-    """Return ``engine.md`` with the table of events."""
-    return with_part(text, "events", events_table())
+    """Return ``engine.md`` with the tables of events and of clients' fields."""
+    return with_part(with_part(text, "events", events_table()), "fields", fields_table())
+
+
+_VERDICTS: Final = {Effect.UNKNOWN: "refused (`unknown_parameter`)"}
+
+
+def fields_table() -> str:
+    """Return the table of the fields that a client may send, those of one place and verdict in one row."""
+    lines = ["| Where | Field | | Why |", "| --- | --- | --- | --- |"]
+    for place, rows in FIELDS.items():
+        alike: dict[Field, list[str]] = {}
+        for name, row in rows.items():
+            alike.setdefault(row, []).append(f"`{name}`")
+        for row, names in alike.items():
+            verdict = _VERDICTS.get(row.effect, row.effect.value)
+            why = re.sub(r"'(\w+)'", r"`\1`", row.reason)
+            lines.append(f"| `{place}` | {', '.join(names)} | {verdict} | {why} |")
+    return "\n".join(lines)
 
 
 def events_table() -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from voiceapp.text.brain.matching import fill_arguments, match_tool, score_tool
+from voiceapp.text.brain.matching import fill_arguments, match_tool
 from voiceapp.text.brain.schemas import placeholder
 from voiceapp.text.provider import FunctionTool
 
@@ -85,15 +85,6 @@ def test_what_was_not_said_is_missing() -> None:
     assert (match.arguments, match.missing) == ({}, ("city",))
 
 
-def test_a_name_counts_more_than_a_description_and_that_more_than_a_parameter() -> None:
-    named = FunctionTool("rain", "")
-    described = FunctionTool("x", "Tell whether it will rain")
-    asked = FunctionTool("x", "", schema("rain"))
-    scores = [score_tool("Will there be rain?", tool) for tool in (named, described, asked, TIMER)]
-    assert scores == sorted(scores, reverse=True)
-    assert len(set(scores)) == 4
-
-
 @pytest.mark.parametrize(
     ("said", "date"),
     [("today", "2026-11-29"), ("tonight", "2026-11-29"), ("tomorrow", "2026-11-30"),
@@ -117,3 +108,27 @@ def test_a_length_of_time_is_told_in_the_parameters_unit(said: str, unit: str, v
 def test_each_number_is_used_once() -> None:
     wanted = schema(first="integer", second="integer")
     assert fill_arguments("Add 3 and 4", wanted, NOW.date())[0] == {"first": 3, "second": 4}
+
+
+@pytest.mark.parametrize(
+    ("said", "parameters", "arguments"),
+    [
+        ("Wait for an hour.", {"seconds": "number"}, {"seconds": 3600}),
+        ("Wait for half an hour.", {"minutes": "number"}, {"minutes": 30}),
+        ("Wait for an hour and a half.", {"minutes": "number"}, {"minutes": 90}),
+        ("Wait for one hour and ten minutes.", {"minutes": "number"}, {"minutes": 70}),
+        ("Wait for 2 hours, 5 minutes and 10 seconds.", {"seconds": "number"}, {"seconds": 7510}),
+        ("Wait for one day and two hours.", {"hours": "number"}, {"hours": 26}),
+        ("Wait for 5 minutes, 2 hours from now.", {"minutes": "number"}, {"minutes": 5}),
+        ("Wait for one hour and 90 minutes.", {"hours": "number"}, {"hours": 1}),
+        # Where each unit has a parameter, each has its own.
+        ("Wait for 2 hours and 5 minutes.", {"hours": "number", "minutes": "number"},
+         {"hours": 2, "minutes": 5}),
+        ("Remind me in an hour that it rains.", {"minutes": "number", "text": "string"},
+         {"minutes": 60, "text": "it rains"}),
+    ],
+)  # fmt: skip
+def test_a_length_of_time_of_several_units_is_one(
+    said: str, parameters: dict[str, str], arguments: dict[str, Any]
+) -> None:
+    assert fill_arguments(said, schema(**parameters), NOW.date())[0] == arguments

@@ -15,22 +15,24 @@ from voiceapp.config import voice_config
 from voiceapp.engine.server.client_secrets import MAX_S, MIN_S, USUAL_S, ClientSecrets, described
 from voiceapp.engine.server.connection import new_id
 from voiceapp.engine.server.credentials import ADVICE, holds_key, offered
-from voiceapp.engine.session import validation
+from voiceapp.engine.session import fields, validation
 from voiceapp.errors import ProtocolError
 from voiceapp.protocol.dialects import Dialect, Half, from_ga, to_ga
 from voiceapp.types import JsonObject
 
 _PREVIEW_S: Final = 60
-_REQUEST: Final = validation.fields(
+_REQUEST: Final = fields.checked(
+    "client_secrets",
     {
-        "expires_after": validation.fields(
+        "expires_after": fields.checked(
+            "client_secrets.expires_after",
             {
                 "anchor": validation.one_of("created_at"),
                 "seconds": validation.number(MIN_S, MAX_S, whole=True),
-            }
+            },
         ),
         "session": validation.any_object,
-    }
+    },
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.engine.session import tool_validation, validation
+from voiceapp.engine.session import fields, tool_validation, validation
 from voiceapp.engine.turns.detector import TurnSettings
 from voiceapp.types import JsonObject
 
@@ -60,42 +60,99 @@ _VAD_CHECKS: Final = {
 }
 
 
+_VADS: Final = {
+    kind: fields.checked(f"session.audio.input.turn_detection[{kind}]", checks)
+    for kind, checks in _VAD_CHECKS.items()
+}
+_ENGLISH: Final = ("en", "eng", "english")
+_TRACING: Final = fields.checked(
+    "session.tracing",
+    {
+        "workflow_name": validation.text(),
+        "group_id": validation.text(),
+        "metadata": validation.nullable(validation.any_object),
+    },
+)
+_TOKEN_LIMITS: Final = fields.checked(
+    "session.truncation.token_limits",
+    {"post_instructions": validation.number(0, float("inf"), whole=True)},
+)
+_RETENTION: Final = fields.checked(
+    "session.truncation",
+    {
+        "type": validation.one_of("retention_ratio"),
+        "retention_ratio": validation.number(0, 1),
+        "token_limits": validation.nullable(_TOKEN_LIMITS),
+    },
+    required=["type", "retention_ratio"],
+)
+_REASONING: Final = validation.nullable(
+    fields.checked("reasoning", {"effort": validation.one_of("minimal", "low", "medium", "high", "xhigh")})
+)
+
+
 def _turn_detection(value: Any, path: str) -> JsonObject:
     kind = validation.any_object(value, path).get("type", "server_vad")
     if not isinstance(kind, str) or kind not in _VAD_CHECKS:
         raise validation.invalid_value(kind, list(_VAD_CHECKS), f"{path}.type")
-    checked: JsonObject = validation.fields(_VAD_CHECKS[kind])(value, path)
+    checked: JsonObject = _VADS[kind](value, path)
     return {**checked, "type": kind}
 
 
-_INPUT: Final = validation.fields(
+def _language(value: Any, path: str) -> str:
+    """Check the language that is to be heard: English, with or without a region."""
+    name: str = validation.text()(value, path)
+    if name and name.lower().replace("_", "-").split("-")[0] not in _ENGLISH:
+        reason = f"Invalid '{path}'. Only English ('en') is understood here."
+        raise validation.refuse("invalid_value", reason, path)
+    return name
+
+
+def _tracing(value: Any, path: str) -> Any:
+    return _TRACING(value, path) if isinstance(value, dict) else validation.one_of("auto")(value, path)
+
+
+def _truncation(value: Any, path: str) -> Any:
+    if value is None:
+        return "auto"
+    if isinstance(value, dict):
+        return _RETENTION(value, path)
+    return validation.one_of("auto", "disabled")(value, path)
+
+
+_INPUT: Final = fields.checked(
+    "session.audio.input",
     {
         "format": validation.audio_format,
         "transcription": validation.nullable(
-            validation.fields(
+            fields.checked(
+                "session.audio.input.transcription",
                 {
                     "model": validation.nullable(validation.text()),
-                    "language": validation.nullable(validation.text()),
+                    "language": validation.nullable(_language),
                     "prompt": validation.nullable(validation.text()),
-                }
+                },
             )
         ),
         "noise_reduction": validation.nullable(
-            validation.fields({"type": validation.one_of("near_field", "far_field")})
+            fields.checked(
+                "session.audio.input.noise_reduction", {"type": validation.one_of("near_field", "far_field")}
+            )
         ),
         "turn_detection": validation.nullable(_turn_detection),
-    }
+    },
 )
-_OUTPUT: Final = validation.fields(
-    {"format": validation.audio_format, "voice": validation.voice, "speed": validation.number(0.25, 1.5)}
-)
+_OUTPUT: Final = {
+    "format": validation.audio_format, "voice": validation.voice, "speed": validation.number(0.25, 1.5)
+}  # fmt: skip
 
 
 def _anything(value: Any, path: str) -> Any:
     return value
 
 
-_SESSION: Final = validation.fields(
+_SESSION: Final = fields.checked(
+    "session",
     {
         "type": validation.text(),
         # Clients repeat the model that they connected with; it cannot be changed.
@@ -105,19 +162,23 @@ _SESSION: Final = validation.fields(
         "tools": tool_validation.tools,
         "tool_choice": tool_validation.tool_choice,
         "max_output_tokens": validation.max_tokens,
-        "tracing": _anything,
-        "truncation": _anything,
-        "prompt": validation.nullable(validation.any_object),
-        "audio": validation.fields({"input": _INPUT, "output": _OUTPUT}),
-        "include": _anything,
+        "tracing": validation.nullable(_tracing),
+        "truncation": _truncation,
+        "audio": fields.checked(
+            "session.audio", {"input": _INPUT, "output": fields.checked("session.audio.output", _OUTPUT)}
+        ),
         "parallel_tool_calls": validation.boolean,
-        "reasoning": validation.nullable(validation.any_object),
-    }
+        "reasoning": _REASONING,
+    },
 )
 
 
-_TRANSCRIPTION_SESSION: Final = validation.fields(
-    {"type": validation.text(), "audio": validation.fields({"input": _INPUT}), "include": _anything}
+_TRANSCRIPTION_SESSION: Final = fields.checked(
+    "session[transcription]",
+    {
+        "type": validation.text(),
+        "audio": fields.checked("session[transcription].audio", {"input": _INPUT}),
+    },
 )
 
 
@@ -267,20 +328,22 @@ def _merge(old: JsonObject, new: JsonObject) -> JsonObject:
     return merged
 
 
-RESPONSE: Final = validation.fields(
+RESPONSE: Final = fields.checked(
+    "response",
     {
         "conversation": validation.one_of("auto", "none"),
         "output_modalities": validation.modalities,
         "instructions": validation.nullable(validation.text()),
-        "audio": validation.fields({"output": _OUTPUT}),
+        "audio": fields.checked(
+            "response.audio", {"output": fields.checked("response.audio.output", _OUTPUT)}
+        ),
         "tools": tool_validation.tools,
         "tool_choice": tool_validation.tool_choice,
         "max_output_tokens": validation.max_tokens,
         "metadata": validation.nullable(validation.metadata),
-        "prompt": validation.nullable(validation.any_object),
         "input": validation.nullable(_anything),
         "parallel_tool_calls": validation.boolean,
-        "reasoning": validation.nullable(validation.any_object),
-    }
+        "reasoning": _REASONING,
+    },
 )
 """Checks the ``response`` of ``response.create``; ``input`` is checked as items."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.session import validation
+from voiceapp.engine.session.fields import checked, refuse_kind
 from voiceapp.text.provider import Called, HistoryItem, Returned, Said, text_tokens
 from voiceapp.types import JsonObject
 
@@ -235,26 +236,20 @@ def within(said: Sequence[HistoryItem], tokens: int) -> tuple[HistoryItem, ...]:
 
 # -- items from the client ------------------------------------------------------------------------------
 
-_TEXT: Final = validation.fields({"type": validation.text(), "text": validation.text()}, required=["text"])
-_AUDIO: Final = validation.fields(
-    {
-        "type": validation.text(),
-        "audio": validation.nullable(validation.text()),
-        "transcript": validation.nullable(validation.text()),
-    }
-)
-_IMAGE: Final = validation.fields(
-    {
-        "type": validation.text(),
-        "image_url": validation.text(),
-        "detail": validation.one_of("auto", "low", "high"),
-    },
-    required=["image_url"],
-)
-_PARTS: Final[dict[str, dict[str, Any]]] = {
-    "user": {"input_text": _TEXT, "input_audio": _AUDIO, "input_image": _IMAGE},
-    "system": {"input_text": _TEXT},
-    "assistant": {"output_text": _TEXT, "output_audio": _AUDIO},
+_TEXT: Final = {"type": validation.text(), "text": validation.text()}
+_AUDIO: Final = {
+    "type": validation.text(),
+    "audio": validation.nullable(validation.text()),
+    "transcript": validation.nullable(validation.text()),
+}
+_CONTENT: Final = {
+    **{kind: checked(f"content[{kind}]", _TEXT, required=["text"]) for kind in ("input_text", "output_text")},
+    **{kind: checked(f"content[{kind}]", _AUDIO) for kind in ("input_audio", "output_audio")},
+}
+_PARTS: Final = {
+    "user": ("input_text", "input_audio"),
+    "system": ("input_text",),
+    "assistant": ("output_text", "output_audio"),
 }
 _MAX_REASON_CHARS: Final = 1024
 _COMMON: Final = {
@@ -264,7 +259,8 @@ _COMMON: Final = {
     "status": validation.one_of("completed", "incomplete", "in_progress"),
 }
 _ITEMS: Final = {
-    "message": validation.fields(
+    "message": checked(
+        "item[message]",
         {
             **_COMMON,
             "role": validation.one_of(*_PARTS), "content": lambda value, path: value,
@@ -272,21 +268,24 @@ _ITEMS: Final = {
         },
         required=["role", "content"],
     ),
-    "function_call": validation.fields(
+    "function_call": checked(
+        "item[function_call]",
         {
             **_COMMON,
             "call_id": validation.item_id, "name": validation.text(), "arguments": validation.text(),
         },
         required=["name", "arguments"],
     ),
-    "function_call_output": validation.fields(
+    "function_call_output": checked(
+        "item[function_call_output]",
         {
             **_COMMON,
             "call_id": validation.item_id, "output": validation.text(),
         },
         required=["call_id", "output"],
     ),
-    "mcp_approval_response": validation.fields(
+    "mcp_approval_response": checked(
+        "item[mcp_approval_response]",
         {
             **_COMMON,
             "approval_request_id": validation.item_id, "approve": validation.boolean,
@@ -302,14 +301,15 @@ def read_item(value: Any, path: str, *, new_id: str, call_id: str, audio_format:
     kind = validation.any_object(value, path).get("type")
     if kind is None:
         raise validation.missing(f"{path}.type")
+    refuse_kind("item", kind, path)
     if not isinstance(kind, str) or kind not in _ITEMS:
         raise validation.invalid_value(kind, list(_ITEMS), f"{path}.type")
-    checked: JsonObject = _ITEMS[kind](value, path)
-    checked.pop("object", None)
-    fields: JsonObject = {"id": checked.pop("id", new_id), "type": kind}
+    given: JsonObject = _ITEMS[kind](value, path)
+    given.pop("object", None)
+    fields: JsonObject = {"id": given.pop("id", new_id), "type": kind}
     if kind not in ("function_call_output", "mcp_approval_response"):
         fields["status"] = "completed"
-    fields.update({name: inner for name, inner in checked.items() if name not in ("type", "status")})
+    fields.update({name: inner for name, inner in given.items() if name not in ("type", "status")})
     if kind == "function_call":
         fields.setdefault("call_id", call_id)
     item = SessionItem(fields)
@@ -328,16 +328,17 @@ def _read_parts(item: SessionItem, value: Any, path: str, audio_format: AudioFor
         kind = validation.any_object(part, here).get("type")
         if kind is None:
             raise validation.missing(f"{here}.type")
+        refuse_kind("content", kind, here)
         if not isinstance(kind, str) or kind not in known:
             raise validation.invalid_value(kind, list(known), f"{here}.type")
-        checked: JsonObject = known[kind](part, here)
-        if audio := checked.pop("audio", None):
+        read: JsonObject = _CONTENT[kind](part, here)
+        if audio := read.pop("audio", None):
             item.audio += decode_audio(audio, f"{here}.audio", audio_format)
             item.audio_format = audio_format
             item.audio_ms = audio_format.duration_ms(len(item.audio))
         if kind in ("input_audio", "output_audio"):
-            checked.setdefault("transcript", None)
-        parts.append(checked)
+            read.setdefault("transcript", None)
+        parts.append(read)
     return parts
 
 

@@ -11,8 +11,8 @@ from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.session.actions import Speaking
 from voiceapp.engine.session.context import Context
 from voiceapp.engine.session.items import SessionItem, TimedWord
-from voiceapp.engine.session.mcp_calls import HostedMcpCall
-from voiceapp.engine.session.mcp_tools import Offer
+from voiceapp.engine.session.mcp.calls import HostedMcpCall
+from voiceapp.engine.session.mcp.tools import Offer
 from voiceapp.protocol import events as ev
 from voiceapp.text.provider import CHARACTERS_PER_TOKEN, text_tokens
 from voiceapp.types import JsonObject

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.engine.session import validation
+from voiceapp.engine.session import fields, validation
 from voiceapp.engine.session.actions import (
     AwaitIdle,
     CancelReply,
@@ -22,8 +22,8 @@ from voiceapp.engine.session.actions import (
 from voiceapp.engine.session.config import RESPONSE
 from voiceapp.engine.session.context import Context
 from voiceapp.engine.session.items import SessionItem, history, read_item, within
-from voiceapp.engine.session.mcp_calls import HostedMcpCalls
-from voiceapp.engine.session.mcp_tools import McpTools, chosen
+from voiceapp.engine.session.mcp.calls import HostedMcpCalls
+from voiceapp.engine.session.mcp.tools import McpTools, chosen
 from voiceapp.engine.session.response import EngineResponse, ReplyShape
 from voiceapp.text.provider import (
     CallArguments,
@@ -40,6 +40,11 @@ from voiceapp.text.provider import (
 from voiceapp.tools.mcp.messages import McpCalled, McpFact, McpListed, McpNotListed
 from voiceapp.types import JsonObject
 
+_REFERENCE: Final = fields.checked(
+    "response.input[item_reference]",
+    {"type": validation.text(), "id": validation.item_id},
+    required=["id"],
+)
 _MAX_AT_ONCE: Final = 8
 _CONTEXT_TOKENS: Final = 28_224
 
@@ -177,7 +182,7 @@ class Responder:
         offers = self._mcp_tools.offers(self._tools(wanted))
         choice, tools = chosen(wanted.get("tool_choice", config["tool_choice"]), functions, offers)
         # The service drops the oldest items when the conversation outgrows its context.
-        fits = said if config["truncation"] == "disabled" else within(said, _CONTEXT_TOKENS)
+        fits = _fitting(said, config["truncation"])
         return ReplyRequest(
             instructions=wanted.get("instructions") or config["instructions"],
             history=fits,
@@ -205,10 +210,11 @@ class Responder:
                 fresh.append(self.read_item(entry, path))
                 items.append(fresh[-1])
                 continue
-            found = self._context.items.find(str(entry.get("id")))
+            wanted: str = _REFERENCE(entry, path)["id"]
+            found = self._context.items.find(wanted)
             if found is None:
                 raise validation.refuse(
-                    "invalid_value", f"Item with id '{entry.get('id')}' does not exist.", f"{path}.id"
+                    "invalid_value", f"Item with id '{wanted}' does not exist.", f"{path}.id"
                 )
             items.append(found)
         for item in fresh:
@@ -334,6 +340,20 @@ class Responder:
             case McpCalled(item_id=item_id, output=output, error=error):
                 self._mcp_calls.called(item_id, output, error)
         self.start_waiting()
+
+
+def _fitting(said: tuple[HistoryItem, ...], truncation: str | JsonObject) -> tuple[HistoryItem, ...]:
+    """Return what of a conversation whoever thinks is told; where it is too long its beginning is dropped."""
+    if truncation == "disabled":
+        return said
+    limit, kept_tokens = _CONTEXT_TOKENS, _CONTEXT_TOKENS
+    if isinstance(truncation, dict):
+        limits = truncation.get("token_limits") or {}
+        limit = min(limit, limits.get("post_instructions", limit))
+        # So much more is dropped that the next items find room.
+        kept_tokens = int(limit * truncation["retention_ratio"])
+    fits = within(said, limit)
+    return fits if len(fits) == len(said) else within(said, kept_tokens)
 
 
 def _wordless(item: SessionItem) -> bool:

@@ -130,6 +130,9 @@ class EngineSession:
         if kind not in allowed and kind != "transcription_session.update":
             raise validation.invalid_value(kind, allowed, "type")
         match event:
+            case ev.ClientEvent(extra=extra) if extra:
+                name = next(iter(extra))
+                raise validation.refuse("unknown_parameter", f"Unknown parameter: '{name}'.", name)
             case ev.InputAudioBufferAppend():
                 self._append(event.audio)
             case ev.InputAudioBufferCommit():

@@ -16,7 +16,7 @@ from voiceapp.assistants.mcp_servers import (
     MAX_URL_CHARS,
     OWN_HEADERS,
 )
-from voiceapp.engine.session import validation
+from voiceapp.engine.session import fields, validation
 from voiceapp.outbound.addresses import scheme_of
 from voiceapp.protocol import events as ev
 from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS
@@ -71,7 +71,8 @@ def _name(value: Any, path: str) -> str:
     return name
 
 
-_FUNCTION: Final = validation.fields(
+_FUNCTION: Final = fields.checked(
+    "tools[function]",
     {
         "type": validation.text(),
         "name": _name,
@@ -87,12 +88,6 @@ _FUNCTION: Final = validation.fields(
 
 
 def _mcp(value: Any, path: str) -> dict[str, Any]:
-    if value.get("connector_id") is not None:
-        raise validation.refuse(
-            "invalid_value",
-            f"Invalid '{path}.connector_id': there are no connectors here. Give the 'server_url'.",
-            f"{path}.connector_id",
-        )
     checked: dict[str, Any] = _MCP(value, path)
     return checked
 
@@ -130,30 +125,36 @@ def _names(value: Any, path: str) -> list[str]:
     return [name(one, f"{path}[{index}]") for index, one in enumerate(_array(value, path))]
 
 
-_FILTER: Final = validation.fields(
-    {"tool_names": validation.nullable(_names), "read_only": validation.nullable(validation.boolean)}
+_FILTER: Final = {
+    "tool_names": validation.nullable(_names), "read_only": validation.nullable(validation.boolean)
+}  # fmt: skip
+_ALLOWED: Final = fields.checked("tools[mcp].allowed_tools", _FILTER)
+_APPROVAL: Final = fields.checked(
+    "tools[mcp].require_approval",
+    {
+        name: validation.nullable(fields.checked(f"tools[mcp].require_approval.{name}", _FILTER))
+        for name in ("always", "never")
+    },
 )
 
 
 def _allowed(value: Any, path: str) -> Any:
-    return _FILTER(value, path) if isinstance(value, dict) else _names(value, path)
+    return _ALLOWED(value, path) if isinstance(value, dict) else _names(value, path)
 
 
 def _approval(value: Any, path: str) -> Any:
     if isinstance(value, dict):
-        return validation.fields(
-            {"always": validation.nullable(_FILTER), "never": validation.nullable(_FILTER)}
-        )(value, path)
+        return _APPROVAL(value, path)
     return validation.one_of("always", "never")(value, path)
 
 
-_MCP: Final = validation.fields(
+_MCP: Final = fields.checked(
+    "tools[mcp]",
     {
         "type": validation.text(),
         "server_label": _name,
         "server_url": _url,
         "server_description": validation.nullable(validation.text(MAX_DESCRIPTION_CHARS)),
-        "connector_id": validation.nullable(validation.text()),
         "authorization": validation.nullable(_secret),
         "headers": validation.nullable(_headers),
         "allowed_tools": validation.nullable(_allowed),
@@ -174,19 +175,26 @@ def no_mcp(event: ev.Event | ev.UnknownEvent) -> None:
                 raise validation.invalid_value("mcp", ["function"], f"{name}.tools[{index}].type")
 
 
+_FUNCTION_CHOICE: Final = fields.checked(
+    "tool_choice[function]",
+    {"type": validation.one_of("function", "mcp"), "name": validation.text()},
+    required=["type", "name"],
+)
+_MCP_CHOICE: Final = fields.checked(
+    "tool_choice[mcp]",
+    {
+        "type": validation.text(),
+        "server_label": validation.text(),
+        "name": validation.nullable(validation.text()),
+    },
+    required=["server_label"],
+)
+
+
 def tool_choice(value: Any, path: str) -> Any:
     """Check ``tool_choice``: a mode, one function, or an MCP server with or without the name of its tool."""
     if not isinstance(value, dict):
         return validation.one_of("none", "auto", "required")(value, path)
     if value.get("type") == "mcp":
-        return validation.fields(
-            {
-                "type": validation.text(),
-                "server_label": validation.text(),
-                "name": validation.nullable(validation.text()),
-            },
-            required=["server_label"],
-        )(value, path)
-    return validation.fields(
-        {"type": validation.one_of("function", "mcp"), "name": validation.text()}, required=["type", "name"]
-    )(value, path)
+        return _MCP_CHOICE(value, path)
+    return _FUNCTION_CHOICE(value, path)

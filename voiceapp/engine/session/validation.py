@@ -196,7 +196,7 @@ def audio_format(value: Any, path: str) -> dict[str, Any]:
 def voice(value: Any, path: str) -> Any:
     """Check a voice: a known name, or an object with the ``id`` of one."""
     if isinstance(value, dict):
-        return {"id": one_of(*VOICES)(value.get("id"), f"{path}.id")}
+        return fields({"id": one_of(*VOICES)}, required=["id"])(value, path)
     return one_of(*VOICES)(value, path)
 
 

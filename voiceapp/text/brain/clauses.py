@@ -16,7 +16,16 @@ _ABOUT_TOOLS: Final = re.compile(
 _SENTENCE: Final = re.compile(r"(?<=[.?!;])\s+|\n+")
 _VALUE: Final = r"[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*"
 _LIST: Final = re.compile(rf"\b{_VALUE}(?:,\s+(?:in\s+)?{_VALUE})+,?\s+(?:and|or)\s+(?:in\s+)?{_VALUE}")
-_JOINED: Final = re.compile(r"\s*,?\s*\b(?:and then|and also|and|then|also|or)\b\s*", re.I)
+# What is compared is two as well; "than" before a number is a bound.
+_JOINED: Final = re.compile(
+    r"\s*,?\s*\b(?:and then|and also|as well as|and|then|also|or|than(?=\s+(?:in\s+)?(?-i:[A-Z])))\b\s*", re.I
+)
+_UNITS: Final = ("second", "minute", "hour", "day")
+_UNIT: Final = rf"({'|'.join(_UNITS)})s?"
+_DURATION: Final = re.compile(
+    rf"\b{_UNIT},?\s+and\s+(?:(a\s+half)\b|(?:[\w.]+[\s-]+){{1,2}}?{_UNIT}\b)", re.I
+)
+_KEPT: Final = "\0"
 MAX_PARTS: Final = 16
 
 
@@ -39,4 +48,11 @@ def clauses(sentence: str) -> list[str]:
     """Return what one sentence joins: by words such as "and", and in a list of names by its commas."""
     # Other commas stay: they stand in dates and in "Paris, France" as well.
     listed = _LIST.sub(lambda found: re.sub(r",\s+(?!and\b|or\b)", " and ", found[0]), sentence)
-    return [part for part in _JOINED.split(listed, MAX_PARTS) if part.strip()][:MAX_PARTS]
+    parts = _JOINED.split(_DURATION.sub(_kept, listed), MAX_PARTS)
+    return [part.replace(_KEPT, "and") for part in parts if part.strip()][:MAX_PARTS]
+
+
+def _kept(found: re.Match[str]) -> str:
+    """Return "one hour and ten minutes", and "an hour and a half", so that it is not cut in two."""
+    smaller = found[2] or _UNITS.index(found[3].lower()) < _UNITS.index(found[1].lower())
+    return re.sub(r"\band\b", _KEPT, found[0], flags=re.I) if smaller else found[0]

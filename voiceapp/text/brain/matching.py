@@ -6,95 +6,13 @@ import datetime as dt
 import re
 from collections.abc import Collection, Set
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
-from voiceapp.text.brain.clauses import without_instructions
+from voiceapp.text.brain.clauses import sentences, without_instructions
 from voiceapp.text.brain.numbers import SpokenNumber, find_numbers
 from voiceapp.text.brain.schemas import fits, kind_of, options_of, properties_of, required_of
+from voiceapp.text.brain.scoring import ENOUGH, MAX_READ, STOP, WORD, score_tool, stems
 from voiceapp.text.provider import FunctionTool
-
-_WORD: Final = re.compile(r"[a-z0-9]+")
-_STOP: Final = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "can",
-        "could",
-        "do",
-        "does",
-        "for",
-        "from",
-        "get",
-        "give",
-        "have",
-        "how",
-        "i",
-        "in",
-        "is",
-        "it",
-        "its",
-        "let",
-        "like",
-        "me",
-        "my",
-        "of",
-        "on",
-        "or",
-        "please",
-        "s",
-        "set",
-        "so",
-        "tell",
-        "that",
-        "the",
-        "their",
-        "there",
-        "this",
-        "to",
-        "up",
-        "use",
-        "used",
-        "using",
-        "want",
-        "was",
-        "we",
-        "what",
-        "when",
-        "which",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "going",
-        "name",
-        "value",
-        "current",
-        "user",
-        "function",
-        "tool",
-        "returns",
-        "return",
-        "specific",
-        "given",
-    ]
-)
-_NAME_WEIGHT: Final = 3.0
-_DESCRIPTION_WEIGHT: Final = 1.0
-_PARAMETER_WEIGHT: Final = 0.75
-# One word of a tool's name, or three of its description.
-_ENOUGH: Final = 3.0
-_MAX_READ_CHARS: Final = 4_000
-"""Characters of a tool's description, and of all that its parameters are described with, that are read."""
-_MAX_READ: Final = 64
-"""Parameters of a tool, inner ones included, that are looked for in a sentence."""
 
 _PLACE: Final = frozenset(
     [
@@ -134,9 +52,28 @@ _IDENTIFIER: Final = frozenset(["id", "number", "no", "code", "key", "reference"
 _WITH_DIGITS: Final = re.compile(r"(?<![\w.,:])#?((?:[A-Za-z]+-?)?\d[\w-]*)(?![.:,]?\w)")
 # What begins a sentence in front of "is" or "lives", and is no name.
 _NO_NAME: Final = frozenset(["he", "she", "they", "who", "where", "why", "here", "everybody", "nobody"])
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# What stands behind "in" and is no place: when it is, and in which language or scale the answer shall be.
+_NO_PLACE: Final = _words(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july "
+    "august september october november december christmas easter celsius fahrenheit kelvin english french "
+    "german spanish italian portuguese dutch norwegian swedish danish finnish polish russian chinese "
+    "japanese korean arabic hindi i i'm yes no"
+)
+# What stands in front of a request, and is no place either.
+_NO_PLACE_IN_FRONT: Final = _NO_PLACE | _words(
+    "answer example hello help hi important input instruction instructions message note now okay ok "
+    "please prompt question request sure system task thanks urgent user weather"
+)
 _NEGATION: Final = re.compile(r"\b(?:off|not|no|don't|do not|stop|disable|without|never)\b", re.I)
 _UNIT_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _DAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_IDENTIFIERS: Final = re.compile(r"\b\w*_\w*\b")
 _CAPITALISED: Final = r"((?:[A-Z][\w'’-]*)(?:\s+(?:of|de|the)?\s*[A-Z][\w'’-]*)*)"
 
 
@@ -152,7 +89,7 @@ class Match:
     @property
     def fits(self) -> bool:
         """Whether the sentence really asks for this tool."""
-        return self.score >= _ENOUGH
+        return self.score >= ENOUGH
 
 
 def match_tool(text: str, tools: tuple[FunctionTool, ...], today: dt.date) -> Match | None:
@@ -162,53 +99,30 @@ def match_tool(text: str, tools: tuple[FunctionTool, ...], today: dt.date) -> Ma
     scored = [(score_tool(text, tool), tool) for tool in tools]
     score, tool = max(scored, key=lambda pair: pair[0])
     arguments, missing = fill_arguments(without_instructions(text), tool.parameters, today)
+    arguments |= _of_best_sentence(text, tool, arguments, today)
     return Match(tool, score, arguments, missing)
 
 
-def score_tool(text: str, tool: FunctionTool) -> float:
-    """Return how much of ``text`` speaks of ``tool``."""
-    said = _asked(text[:_MAX_READ_CHARS])
-    properties = list(properties_of(tool.parameters).items())[:_MAX_READ]
-    described = " ".join(
-        f"{name[:100]} {str(detail.get('description') or '')[:200]}" for name, detail in properties
-    )
-    split_name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", tool.name).replace("_", " ").replace("-", " ")
-    in_name = said & _stems(split_name)
-    in_description = (said & _stems(tool.description)) - in_name
-    in_parameters = (said & _stems(described)) - in_name - in_description
-    return (
-        len(in_name) * _NAME_WEIGHT
-        + len(in_description) * _DESCRIPTION_WEIGHT
-        + len(in_parameters) * _PARAMETER_WEIGHT
-    )
+def _of_best_sentence(
+    text: str, tool: FunctionTool, arguments: dict[str, Any], today: dt.date
+) -> dict[str, Any]:
+    """Return the arguments that the sentence gives which asks for the tool, where others give some as well.
 
-
-# One answer asks for the same ones again and again, for each part of a sentence.
-@lru_cache(maxsize=512)
-def _stems_of(text: str) -> frozenset[str]:
-    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP)
-
-
-def _stems(text: str) -> frozenset[str]:
-    return _stems_of(text[:_MAX_READ_CHARS])
-
-
-@lru_cache(maxsize=512)
-def _asked(text: str) -> frozenset[str]:
-    """Return the stems of a sentence; "times" that multiplies or counts asks for no time."""
-    stems, words = _stems_of(text), _WORD.findall(text.lower())
-    if "times" not in words or "time" in words:
-        return stems
-    counts = re.search(r"\b(?:many|few|several|some|all) times\b", text, re.I) is not None
-    counts = counts or any(number.following == "times" for number in find_numbers(text))
-    return stems - {_stem("times")} if counts else stems
-
-
-def _stem(word: str) -> str:
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)].rstrip("e")
-    return word.rstrip("e")
+    "I live in Norway. What is the weather in Oslo?" asks for Oslo.
+    """
+    # A tool that is only named is not asked for there: "Use get_forecast, and answer in French."
+    scored = [(score_tool(_IDENTIFIERS.sub(" ", one), tool), one) for one in sentences(text)]
+    if len(scored) < 2:
+        return {}
+    best, sentence = max(scored, key=lambda pair: pair[0])
+    if [score for score, _ in scored].count(best) > 1:
+        return {}
+    given, _ = fill_arguments(sentence, tool.parameters, today)
+    return {
+        name: value
+        for name, value in given.items()
+        if name in arguments and not (isinstance(value, str) and set(WORD.findall(name.lower())) & _TEXT)
+    }
 
 
 # -- arguments ------------------------------------------------------------------------------------------
@@ -218,7 +132,7 @@ class _Room:
     """How many parameters may still be looked for, one in another included."""
 
     def __init__(self) -> None:
-        self._left = _MAX_READ
+        self._left = MAX_READ
 
     def take(self) -> bool:
         self._left -= 1
@@ -232,11 +146,12 @@ def fill_arguments(
     properties, required = properties_of(schema), required_of(schema)
     if not properties:
         return {}, ()
-    reader = _Reader(text, today, room or _Room())
+    timed = [name for name in properties if _unit_of(name)]
+    reader = _Reader(text, today, room or _Room(), adds_up=len(timed) == 1)
     arguments: dict[str, Any] = {}
     wanted = frozenset(required)
     ordered = sorted(properties, key=lambda name: name not in wanted)
-    for name in ordered[:_MAX_READ]:
+    for name in ordered[:MAX_READ]:
         detail = properties[name]
         value = reader.read(name, detail, alone=len(required) == 1 and name in wanted)
         if value is not None and fits(value, detail):
@@ -244,14 +159,29 @@ def fill_arguments(
     return arguments, tuple(name for name in required if name not in arguments)
 
 
+def _unit_of(name: str) -> str | None:
+    """Return the unit of time that a parameter's name has, if it has one."""
+    return next((unit for unit in _UNIT_SECONDS if unit in name.lower() or f"{unit[:3]}s" == name[-4:]), None)
+
+
+def _in_numbers(text: str) -> str:
+    """Return a text in which "half an hour", "an hour" and "an hour and a half" are numbers of hours."""
+    unit = f"({'|'.join(_UNIT_SECONDS)})"
+    text = re.sub(rf"\bhalf an? (?={unit}\b)", "0.5 ", text, flags=re.I)
+    text = re.sub(rf"\b(?:an?|one) {unit} and a half\b", r"1.5 \1s", text, flags=re.I)
+    return re.sub(rf"\ban? (?={unit}\b)", "1 ", text, flags=re.I)
+
+
 class _Reader:
     """Values out of one sentence; each number and each name is used once."""
 
-    def __init__(self, text: str, today: dt.date, room: _Room) -> None:
+    def __init__(self, text: str, today: dt.date, room: _Room, *, adds_up: bool) -> None:
+        """``adds_up``: "one hour and ten minutes" is one value, as only one is asked for that is a time."""
         self._text = text
         self._today = today
         self._room = room
-        self._numbers = find_numbers(text)
+        self._numbers = find_numbers(_in_numbers(text) if adds_up else text)
+        self._adds_up = adds_up
         self._used: set[str] = set()
 
     def read(self, name: str, schema: dict[str, Any], *, alone: bool) -> Any:
@@ -289,28 +219,41 @@ class _Reader:
         return next((o for o in options if isinstance(o, int | float) and o in numbers), None)
 
     def _number(self, name: str) -> float | None:
-        unit = next(
-            (unit for unit in _UNIT_SECONDS if unit in name.lower() or f"{unit[:3]}s" == name[-4:]), None
-        )
-        for number in self._numbers:
+        unit = _unit_of(name)
+        for index, number in enumerate(self._numbers):
             said_unit = number.following.rstrip("s")
             if unit and said_unit in _UNIT_SECONDS:
-                return self._take(number, number.value * _UNIT_SECONDS[said_unit] / _UNIT_SECONDS[unit])
+                smaller = self._smaller(index) if self._adds_up else 0.0
+                seconds = number.value * _UNIT_SECONDS[said_unit] + smaller
+                return self._take(number, seconds / _UNIT_SECONDS[unit])
         return self._take(self._numbers[0], self._numbers[0].value) if self._numbers else None
+
+    def _smaller(self, index: int) -> float:
+        """Return, in seconds, what smaller units follow a number: "ten minutes" of "one hour ten minutes"."""
+        before = self._numbers[index]
+        if len(self._numbers) <= index + 1:
+            return 0.0
+        number = self._numbers[index + 1]
+        sizes = [_UNIT_SECONDS.get(one.following.rstrip("s"), 0) for one in (before, number)]
+        if not 0 < sizes[1] < sizes[0] or number.value * sizes[1] >= sizes[0]:
+            return 0.0
+        more = number.value * sizes[1] + self._smaller(index + 1)
+        del self._numbers[index + 1]
+        return more
 
     def _take(self, number: SpokenNumber, value: float) -> float:
         self._numbers.remove(number)
         return int(value) if value == int(value) else value
 
     def _switch(self, name: str) -> bool | None:
-        if not _stems(name.replace("_", " ")) & _stems(self._text) and not re.search(
+        if not stems(name.replace("_", " ")) & stems(self._text) and not re.search(
             r"\b(?:on|off|enable|disable)\b", self._text, re.I
         ):
             return None
         return _NEGATION.search(self._text) is None
 
     def _string(self, name: str, schema: dict[str, Any], *, alone: bool) -> str | None:
-        words = set(_WORD.findall(name.lower().replace("_", " ")))
+        words = set(WORD.findall(name.lower().replace("_", " ")))
         if "date" in words or "day" in words or schema.get("format") == "date":
             return self._date()
         if words & _IDENTIFIER:
@@ -320,7 +263,8 @@ class _Reader:
         if words & _TARGET and (found := self._after("to", anything=False)):
             return found
         if words & _PLACE:
-            return self._after("in|at|near|for|to|of", anything=False) or self._capitalised()
+            found = self._after("in|at|near|for|to|of", anything=False, but=_NO_PLACE)
+            return found or self._capitalised(_NO_PLACE) or self._in_front()
         if words & _PERSON and (found := self._person()):
             return found
         if words & _TEXT:
@@ -342,25 +286,31 @@ class _Reader:
         """Return the word that stands behind a parameter's own: "red" of "paint it in the colour red"."""
         own = "|".join(re.escape(word) for word in words if len(word) > 1)
         pattern = rf"\b(?:{own or '(?!)'})\s+(?:is\s+|of\s+|to\s+|called\s+)?(\w[\w-]*)"
-        return self._unused(pattern, _STOP, re.I)
+        return self._unused(pattern, STOP, re.I)
 
     def _person(self) -> str | None:
         pattern = rf"(?:^|[.?!]\s+){_CAPITALISED}\s+(?:is|was|has|lives?|works?)\b"
-        found = self._unused(pattern, _STOP | _NO_NAME)
+        found = self._unused(pattern, STOP | _NO_NAME)
         return found or self._after("named|called|call|name is|to|for", anything=False)
 
-    def _after(self, words: str, *, anything: bool) -> str | None:
+    def _after(self, words: str, *, anything: bool, but: Collection[str] = ("i",)) -> str | None:
         what = r"([^.?!]+)" if anything else _CAPITALISED
-        return self._unused(rf"\b(?:{words})\s+(?:the\s+)?{what}", (*_DAYS, "i"))
+        return self._unused(rf"\b(?:{words})\s+(?:the\s+)?{what}", (*_DAYS, *but))
 
-    def _capitalised(self) -> str | None:
-        return self._unused(rf"(?<![.?!]\s)(?<!^)\b{_CAPITALISED}", (*_DAYS, "i", "i'm"))
+    def _capitalised(self, but: Collection[str] = ("i", "i'm")) -> str | None:
+        return self._unused(rf"(?<![.?!]\s)(?<!^)\b{_CAPITALISED}", (*_DAYS, *but))
+
+    def _in_front(self) -> str | None:
+        """Return "Oslo" of "Oslo: what is the weather?" and of "Oslo, please."."""
+        return self._unused(
+            rf"(?:^|[.?!]\s+){_CAPITALISED}(?=\s*(?::|,\s*please\b|[.!?]?$))", _NO_PLACE_IN_FRONT
+        )
 
     def _unused(self, pattern: str, but: Collection[str], flags: int = 0) -> str | None:
         """Return the first that fits and was not taken before; it is taken now."""
         for match in re.finditer(pattern, self._text, flags):
             found = match[1].strip()
-            if found not in self._used and found.lower() not in but:
+            if found not in self._used and found.lower() not in but and "_" not in found:
                 self._used.add(found)
                 return found
         return None

@@ -11,8 +11,8 @@ from voiceapp.engine.session.actions import Action
 from voiceapp.engine.session.config import SessionConfig
 from voiceapp.engine.session.context import Context
 from voiceapp.engine.session.items import ConversationItems, SessionItem
-from voiceapp.engine.session.mcp_calls import _MAX_OPEN, HostedMcpCall, HostedMcpCalls
-from voiceapp.engine.session.mcp_tools import Offer
+from voiceapp.engine.session.mcp.calls import _MAX_OPEN, HostedMcpCall, HostedMcpCalls
+from voiceapp.engine.session.mcp.tools import Offer
 from voiceapp.errors import ProtocolError
 from voiceapp.protocol.events import ServerEvent
 from voiceapp.tools.mcp.messages import CallMcpTool, McpAddress, McpTool

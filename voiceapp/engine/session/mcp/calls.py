@@ -13,7 +13,7 @@ from typing import Final
 from voiceapp.engine.session import validation
 from voiceapp.engine.session.context import Context
 from voiceapp.engine.session.items import SessionItem
-from voiceapp.engine.session.mcp_tools import Offer
+from voiceapp.engine.session.mcp.tools import Offer
 from voiceapp.protocol import events as ev
 from voiceapp.tools.mcp.messages import CallMcpTool
 from voiceapp.types import JsonObject
