@@ -19,7 +19,7 @@ from tests.parts.engine_parts import (
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.hearing.ear import Captions, Ear
 from voiceapp.engine.turns.detector import SpeechStarted, SpeechStopped, TurnDetector, TurnSettings
-from voiceapp.punctuation import ended
+from voiceapp.language.punctuation import ended
 
 
 def noise(ms: int, dbfs: float) -> bytes:

@@ -20,7 +20,7 @@ from voiceapp.audio.pcm import from_float, level_dbfs, to_float
 from voiceapp.engine.hearing.dtmf import KeyDetector
 from voiceapp.engine.inference.vad import RATE_HZ, WINDOW_SAMPLES, Detector, DetectorModel
 from voiceapp.engine.turns.detector import WINDOW_MS
-from voiceapp.punctuation import UNCERTAIN
+from voiceapp.language.punctuation import UNCERTAIN
 
 Samples = NDArray[np.float32]
 

@@ -30,7 +30,7 @@ from voiceapp.engine.turns.detector import (
     TurnMark,
 )
 from voiceapp.engine.turns.endpointing import Completeness, judge
-from voiceapp.punctuation import ended
+from voiceapp.language.punctuation import ended
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from voiceapp.engine.inference.loading import Models
 from voiceapp.engine.inference.pool import Priority
 from voiceapp.engine.inference.recogniser import Recognition
 from voiceapp.engine.session.transcripts import Segment
-from voiceapp.punctuation import ended
+from voiceapp.language.punctuation import ended
 
 
 class Utterance:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from decimal import Decimal, DecimalException
 from typing import Any, Final
 
-from voiceapp.punctuation import ended, without_end
+from voiceapp.language.punctuation import ended, without_end
 from voiceapp.text.brain.matching import Match
 from voiceapp.text.brain.numbers import say_number
 from voiceapp.text.brain.schemas import placeholder, properties_of
@@ -93,7 +93,7 @@ def _tell(tool: str, value: Any) -> str:
             return f"{f'The {subject} is' if subject else 'That is'} {_said(value)}."
     plain = _plain(value)
     plain = plain[:1].upper() + plain[1:]
-    return ended(plain) or plain
+    return ended(plain) or plain.strip() or "There is nothing."
 
 
 _VERBS: Final = re.compile(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from voiceapp.punctuation import ended, without_end
+from voiceapp.language.punctuation import ended, without_end
 from voiceapp.tools.registry import ToolContext, tool
 
 MAX_TIMER_S = 24 * 3600

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceapp.punctuation import ended, without_end
+from voiceapp.language.punctuation import ended, without_end
 
 
 @pytest.mark.parametrize(
