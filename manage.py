@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -49,19 +50,34 @@ def install(folder: Path, python: Path, lock: str) -> None:
     # Without a stamp our own environment may be half made: making it again completes it.
     if not python.exists() or (folder == ROOT / ".venv" and not done):
         print(f"Making {folder} …", flush=True)
-        if subprocess.call([sys.executable, "-m", "venv", str(folder)]):
+        if quietly([sys.executable, "-m", "venv", str(folder)]):
             sys.exit("Python cannot make virtual environments here. On Debian: apt install python3-venv")
-    if subprocess.call([str(python), "-c", "import pip"], stderr=subprocess.DEVNULL):
-        subprocess.call([str(python), "-m", "ensurepip"])
+    if subprocess.call(
+        [str(python), "-c", "import pip"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ):
+        quietly([str(python), "-m", "ensurepip"])
     print(f"Installing the packages of {lock} …", flush=True)
     # Python compiles what is imported when it is first used; compiling all of it would take 90 MB more.
     options = ["--quiet", "--no-compile", "--disable-pip-version-check", "--no-input"]
     pip = [str(python), "-m", "pip", "install", *options]
-    if subprocess.call([*pip, "--require-hashes", "-r", str(ROOT / lock)]):
+    if quietly([*pip, "--require-hashes", "-r", str(ROOT / lock)]):
         sys.exit("The packages could not be installed; the lines above say why.")
     # The lock for tests holds all that the other one holds.
     fresh = {name: digest(name) for name in (LOCKS.values() if lock == LOCKS["test"] else [lock])}
     stamp.write_text(json.dumps({**done, **fresh}))
+
+
+def quietly(arguments: list[str]) -> int:
+    """Run a program and return its exit status; what it prints is shown only where it fails.
+
+    With some registries ``pip`` warns of every package.
+    """
+    with tempfile.TemporaryFile() as output:
+        status = subprocess.call(arguments, stdout=output, stderr=subprocess.STDOUT)
+        if status:
+            output.seek(0)
+            print(output.read().decode(errors="replace"), file=sys.stderr, end="", flush=True)
+    return status
 
 
 def test(arguments: list[str]) -> None:

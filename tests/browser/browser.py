@@ -79,7 +79,7 @@ def open_page(
         if context_options.get("bypass_csp"):
             source = (HERE / "tap-worklet.js").read_text()
             page.add_init_script(f"window.tapSource = {json.dumps(source)}")
-        page.goto(url)
+        enter(page, url)
         yield page
         assert not faults, faults
         assert not (broken := page.evaluate("window.tap.policy")), broken
@@ -87,6 +87,14 @@ def open_page(
         context.close()
         if own:
             browser.close()
+
+
+def enter(page: Page, url: str) -> None:
+    """Open an address, and press the button where it is a sign-in link."""
+    page.goto(url)
+    if "/signin/" in page.url:
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(lambda address: "/signin/" not in address)
 
 
 def _browser(playwright: Playwright, flags: list[str]) -> tuple[Browser, bool]:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, Playwright, Route, expect
 
-from tests.browser.browser import heard, microphone_flags, open_page, pcm16, tone, until, wait_tap
+from tests.browser.browser import enter, heard, microphone_flags, open_page, pcm16, tone, until, wait_tap
 from tests.browser.scripted import ScriptedServer
 from tests.parts.places import ROOT
 from tests.parts.proxy import Proxy, proxy
@@ -112,7 +112,7 @@ def test_a_line_that_dies_without_a_word_in_mid_answer_loses_and_repeats_nothing
     upstream = network.service
     with open_page(playwright, "about:blank", flags=FAKE, bypass_csp=True) as page:
         hurry(page)
-        page.goto(f"http://127.0.0.1:{between.port}{urlsplit(product.link).path}")
+        enter(page, f"http://127.0.0.1:{between.port}{urlsplit(product.link).path}")
         page.click("#talk")
         expect(page.locator("#status-word")).to_have_text("Listening")
         wait_tap(page)

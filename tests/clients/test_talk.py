@@ -20,17 +20,20 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from tests.browser.product import running_product
 from tests.parts.engine_parts import heard_as, quiet, recording
 from tests.parts.places import ROOT
-from tests.parts.servers import free_port
+from tests.parts.servers import fetched, free_port
 from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.talk import Talk
 from voiceapp.config import SETTINGS
 from voiceapp.datafolder.server_note import write_server_file
 from voiceapp.errors import AudioFormatError, UpstreamError
+from voiceapp.web.management.commands.talk import cookie_by_link
+from voiceapp.web.signin import make_token
 
 pytestmark = pytest.mark.slow
 
@@ -267,3 +270,13 @@ def test_without_a_server_it_says_how_to_start_one(tmp_path: Path) -> None:
     done = manage(tmp_path, "talk", "--text", "hi")
     assert done.returncode == 1
     assert "python3 manage.py up" in done.stderr
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_sign_in_link_is_used_as_people_use_it(live_server: Any, user: User) -> None:
+    link = f"{live_server.url}/signin/{make_token(user)}"
+    cookies = cookie_by_link(link)
+    assert "voiceapp_session=" in cookies
+    assert b'id="page-config"' in fetched(f"{live_server.url}/", cookies)
+    with pytest.raises(CommandError, match="does not work any more"):
+        cookie_by_link(link)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -109,6 +110,23 @@ def test_a_failed_installation_is_tried_again(project: Any, monkeypatch: pytest.
     for _ in range(2):
         with pytest.raises(SystemExit, match="could not be installed"):
             project.install(folder, folder / "bin" / "python", "requirements.lock")
+
+
+@pytest.mark.parametrize(("status", "shown"), [(0, False), (1, True)])
+def test_what_is_printed_by_the_way_is_shown_only_where_it_fails(
+    project: Any, capfd: pytest.CaptureFixture[str], status: int, shown: bool
+) -> None:
+    folder = project.ROOT / "mine"
+    (folder / "bin").mkdir(parents=True)
+    python = folder / "bin" / "python"
+    warns = f"echo WARNING: one\necho WARNING: two \\377 >&2\ncase $* in *install*) exit {status};; esac"
+    python.write_text(f"#!/bin/sh\n{warns}\n")
+    python.chmod(0o755)
+    with contextlib.suppress(SystemExit) if shown else contextlib.nullcontext():
+        project.install(folder, python, "requirements.lock")
+    out, err = capfd.readouterr()
+    assert out.splitlines() == ["Installing the packages of requirements.lock …"]
+    assert ("WARNING: one" in err, "WARNING: two" in err) == (shown, shown)
 
 
 def test_a_python_that_cannot_make_environments_is_a_sentence(

@@ -7,12 +7,21 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import uvicorn
+from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ContentBlock,
+    ListToolsResult,
+    PaginatedRequestParams,
+    Tool,
+    ToolAnnotations,
+)
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.parts.quick_server import QuickServer
@@ -36,7 +45,7 @@ class ToolServer(QuickServer):
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/mcp"
-        self._app: ASGIApp = self._tools().streamable_http_app()
+        self._app: ASGIApp = self._server().streamable_http_app()
         config = uvicorn.Config(
             self._admit,
             lifespan="on",
@@ -49,7 +58,7 @@ class ToolServer(QuickServer):
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self.run, kwargs={"sockets": [self._socket]}, daemon=True)
 
-    def _tools(self) -> MCPServer:
+    def _server(self) -> MCPServer | Server[Any]:
         server = MCPServer("shop")
 
         @server.tool(annotations=ToolAnnotations(read_only_hint=True))
@@ -101,7 +110,7 @@ class ToolServer(QuickServer):
         await super().startup(sockets=sockets)
         self._ready.set()
 
-    def __enter__(self) -> ToolServer:
+    def __enter__(self) -> Self:
         self._thread.start()
         assert self._ready.wait(WAIT_S)
         return self
@@ -116,6 +125,36 @@ class ToolServer(QuickServer):
         self.die()
         self._thread.join(WAIT_S)
         self._socket.close()
+
+
+class OddServer(ToolServer):
+    """Lists ``pages`` by the cursors that they name, and answers any call with ``content``."""
+
+    def __init__(self, pages: dict[str, tuple[list[str], str | None]], *content: ContentBlock) -> None:
+        self.pages, self.content = pages, content
+        self.cursors: list[str] = []
+        self.schemas: dict[str, dict[str, Any]] = {}
+        super().__init__()
+
+    def _server(self) -> Server[Any]:
+        async def listed(_: Any, asked: PaginatedRequestParams | None) -> ListToolsResult:
+            cursor = (asked.cursor if asked else None) or ""
+            self.cursors.append(cursor)
+            names, following = self.pages[cursor]
+            tools = [
+                Tool(
+                    name=name,
+                    description=f"of {cursor}",
+                    input_schema=self.schemas.get(name, {"type": "object"}),
+                )
+                for name in names
+            ]
+            return ListToolsResult(tools=tools, next_cursor=following)
+
+        async def called(_: Any, asked: CallToolRequestParams) -> CallToolResult:
+            return CallToolResult(content=list(self.content))
+
+        return Server("odd", on_list_tools=listed, on_call_tool=called)
 
 
 @contextmanager

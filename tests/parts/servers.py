@@ -6,12 +6,14 @@ import asyncio
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.parse
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -101,10 +103,19 @@ class Server:
         self.log.close()
 
 
+def press(visitor: urllib.request.OpenerDirector, link: str) -> Any:
+    """Open a one-time link and press the button of its page; return the page that comes then."""
+    with visitor.open(link, timeout=PATIENCE_S) as page:
+        [token] = re.findall('name="csrfmiddlewaretoken" value="([^"]+)"', page.read().decode())
+    pressed = urllib.parse.urlencode({"csrfmiddlewaretoken": token}).encode()
+    return visitor.open(link, pressed, timeout=PATIENCE_S)
+
+
 def signed_in(link: str) -> str:
     """Spend a one-time link; return the cookies that it brings."""
     jar = CookieJar()
-    urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar)).open(link, timeout=PATIENCE_S)
+    with press(urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar)), link):
+        pass
     return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
 

@@ -23,6 +23,7 @@ from voiceapp.tools.functions import (
     free_name,
     name_like,
     name_of,
+    offered,
     read_arguments,
 )
 
@@ -71,8 +72,10 @@ def test_a_long_label_gives_way_to_the_tools_name() -> None:
 
 def test_a_function_is_defined_within_what_services_take() -> None:
     made = definition("f", "x" * 5000, {"type": "object"})
+    assert made is not None
     assert len(made.pop("description")) == MAX_DESCRIPTION_CHARS
-    assert made == {"type": "function", "name": "f", "parameters": {"type": "object"}}
+    assert made == {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}
+    assert offered([made, None]) == [made]
 
 
 def test_arguments_are_read_as_what_they_are() -> None:

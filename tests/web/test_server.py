@@ -22,6 +22,7 @@ import pytest
 from django.core.management import CommandError
 
 from tests.parts.places import ROOT
+from tests.parts.servers import press
 from tests.parts.waits import PATIENCE_S
 from voiceapp.config import SETTINGS
 from voiceapp.datafolder.server_note import read_server_file
@@ -101,6 +102,8 @@ def first_visit(server: Up) -> tuple[urllib.request.OpenerDirector, str, str]:
     """Whoever opened the link, at which address they came out, and what they were shown."""
     visitor = browser()
     with visitor.open(server.link) as page:
+        assert page.url == server.link, "opening it spends nothing"
+    with press(visitor, server.link) as page:
         return visitor, page.url, page.read().decode()
 
 

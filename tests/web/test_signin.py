@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from voiceapp.web.models import SignInLink
-from voiceapp.web.signin import LIFETIME, first_administrator, make_token, take_token
+from voiceapp.web.signin import LIFETIME, first_administrator, knows_token, make_token, take_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,6 +18,17 @@ def test_a_token_signs_its_user_in_once(user: User) -> None:
     assert take_token(token) == user
     assert take_token(token) is None
     assert not SignInLink.objects.exists()
+
+
+def test_asking_whether_a_token_works_does_not_spend_it(user: User) -> None:
+    token = make_token(user)
+    assert knows_token(token)
+    assert take_token(token) == user
+    assert not knows_token(token)
+    late = make_token(user)
+    SignInLink.objects.update(expires_at=SignInLink.objects.get().expires_at - LIFETIME)
+    assert not knows_token(late)
+    assert not knows_token("unknown")
 
 
 def test_a_new_token_replaces_the_one_before(user: User) -> None:

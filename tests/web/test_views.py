@@ -220,22 +220,52 @@ def test_what_was_said_is_inert(page: Client, user: User) -> None:
 def test_a_link_signs_in_once(client: Client, user: User) -> None:
     token = make_token(user)
     assert token not in str(list(SignInLink.objects.values()))
-    first = client.get(f"/signin/{token}")
+    first = client.post(f"/signin/{token}")
     assert (first.status_code, first.headers["Location"]) == (302, "/")
     assert client.session["_auth_user_id"] == str(user.pk)
     # Whoever is signed in already may reload it.
     assert client.get(f"/signin/{token}").headers["Location"] == "/"
     other = Client()
+    assert other.post(f"/signin/{token}").headers["Location"] == "/login/?link=spent"
     answer = other.get(f"/signin/{token}", follow=True)
     assert "_auth_user_id" not in other.session
     assert answer.request["PATH_INFO"] == "/login/"
     assert b"was used already" in answer.content
 
 
-def test_a_head_request_does_not_spend_a_link(client: Client, user: User) -> None:
-    token = make_token(user)
-    assert client.head(f"/signin/{token}").status_code == 405
+@pytest.mark.parametrize("headers", [{}, {"Sec-Purpose": "prefetch;prerender"}, {"User-Agent": "Chatbot/1"}])
+def test_fetching_a_link_spends_nothing(user: User, headers: dict[str, str]) -> None:
+    client, token = Client(enforce_csrf_checks=True), make_token(user)
+    for fetch in (client.get, client.head, client.get):
+        page = fetch(f"/signin/{token}", headers=headers)
+        assert page.status_code == 200
+        assert "_auth_user_id" not in client.session
+        assert "no-store" in page.headers["Cache-Control"]
+        assert "form-action 'self'" in page.headers["Content-Security-Policy"]
+    assert client.options(f"/signin/{token}").status_code == 405
+    assert client.post(f"/signin/{token}").status_code == 403, "no other site presses the button"
     assert take_token(token) == user
+
+
+def test_the_page_of_a_link_has_one_button_and_names_nobody(user: User) -> None:
+    client, token = Client(enforce_csrf_checks=True), make_token(user)
+    text = client.get(f"/signin/{token}").content.decode()
+    assert (text.count("<button"), text.count("<form")) == (1, 1)
+    assert "<script" not in text
+    assert user.get_username() not in text
+    [form] = re.findall('name="csrfmiddlewaretoken" value="([^"]+)"', text)
+    assert client.post(f"/signin/{token}", {"csrfmiddlewaretoken": form}).headers["Location"] == "/"
+    assert client.session["_auth_user_id"] == str(user.pk)
+
+
+def test_a_link_that_opens_nothing_shows_no_button(client: Client, user: User) -> None:
+    token = make_token(user)
+    User.objects.update(is_active=False)
+    for gone in (token, "unknown", "x" * 999):
+        assert client.get(f"/signin/{gone}").headers["Location"] == "/login/?link=spent"
+    User.objects.update(is_active=True)
+    SignInLink.objects.update(expires_at=timezone.now())
+    assert client.get(f"/signin/{token}").headers["Location"] == "/login/?link=spent"
 
 
 @pytest.mark.parametrize("signed_in", [True, False])
@@ -253,13 +283,13 @@ def test_what_cannot_be_shown_is_told_in_the_sites_own_looks(
     def refuse(token: str) -> None:
         raise PermissionDenied("s3cret reasons")
 
-    monkeypatch.setattr("voiceapp.web.views.take_token", fail)
+    monkeypatch.setattr("voiceapp.web.views.knows_token", fail)
     answers = {
         "There is no such page": (404, client.get("/no/such/page")),
         "That did not go through": (403, strict.post("/logout/")),
         "Something went wrong here": (500, strict.get("/signin/x")),
     }
-    monkeypatch.setattr("voiceapp.web.views.take_token", refuse)
+    monkeypatch.setattr("voiceapp.web.views.knows_token", refuse)
     answers["This is not open to you"] = (403, client.get("/signin/x"))
     for title, (status, answer) in answers.items():
         text = answer.content.decode()

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from voiceapp.assistants.http_tools import HttpToolsConfig
 from voiceapp.assistants.mcp_servers import McpServer
 from voiceapp.audio.formats import AudioFormat
+
+DEFAULT_TOOL_ROUNDS: Final = 8
+"""Answers in a row that may call tools: more than tasks take that end, and few enough to wait for."""
+MAX_TOOL_ROUNDS: Final = 64
+"""The most that an assistant may be allowed."""
 
 
 class Thinking(Enum):
@@ -26,7 +31,7 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     ``turn_detection`` and ``transcription`` are the GA objects ``session.audio.input.turn_detection``
     and ``.transcription``; ``None`` turns each off (push-to-talk; no user captions). ``voices`` are
-    offered on the page beside ``voice``.
+    offered on the page beside ``voice``. ``max_tool_rounds``: how many answers in a row may call tools.
     """
 
     slug: str
@@ -40,6 +45,7 @@ class AssistantConfig(msgspec.Struct, frozen=True, kw_only=True):
     turn_detection: dict[str, Any] | None = msgspec.field(default_factory=lambda: {"type": "server_vad"})
     transcription: dict[str, Any] | None = msgspec.field(default_factory=dict)
     max_output_tokens: int | None = None
+    max_tool_rounds: int = DEFAULT_TOOL_ROUNDS
     tools: tuple[str, ...] = ()
     mcp_servers: tuple[McpServer, ...] = ()
     http_tools: tuple[HttpToolsConfig, ...] = ()

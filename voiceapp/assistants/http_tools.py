@@ -55,7 +55,8 @@ class HttpArgument(msgspec.Struct, frozen=True, kw_only=True):
 class HttpOperation(msgspec.Struct, frozen=True, kw_only=True):
     """One operation; ``parameters`` is the JSON Schema of its arguments, ``path`` a template.
 
-    ``key`` is what administrators call it: its ``operationId``, or its method and path.
+    ``key`` is what administrators call it: its ``operationId``, or its method and path. ``body_type`` is the
+    media type of its body, as the document names it.
     """
 
     key: str
@@ -65,6 +66,7 @@ class HttpOperation(msgspec.Struct, frozen=True, kw_only=True):
     parameters: JsonObject
     arguments: tuple[HttpArgument, ...] = ()
     body_required: bool = False
+    body_type: str = "application/json"
 
     @property
     def plain_name(self) -> str:

@@ -67,6 +67,7 @@ def _add_item(parts: Parts, event: events.ConversationItemCreate, now: float) ->
     if not isinstance(event.item.get("id"), str):
         # By it the service's echo is known, and with it that the message has arrived.
         event = msgspec.structs.replace(event, item={**event.item, "id": f"item_{parts.own.next_id()}"})
+    parts.calls.rounds.turn_began()
     return _send_on(parts, event, now)
 
 

@@ -61,7 +61,15 @@ class Conversation:
             items=items,
             speaker=Speaker(items, own),
             negotiation=Negotiation(assistant, transcription_model, tools or []),
-            calls=CallFlow(own, lifecycle, items, assistant.mcp_servers, approval_ms, ask_first),
+            calls=CallFlow(
+                own,
+                lifecycle,
+                items,
+                assistant.mcp_servers,
+                approval_ms,
+                ask_first,
+                assistant.max_tool_rounds,
+            ),
             lifecycle=lifecycle,
             unconfirmed=Unconfirmed(microphone),
             silence_ms=silence_ms,
@@ -80,9 +88,18 @@ class Conversation:
         parts.silence_ms = silence_ms
         parts.assistant = assistant
         parts.negotiation = Negotiation(assistant, self._transcription_model, tools)
+        # Two that hand over to each other for ever are rounds as well.
+        made = parts.calls.rounds.made
         parts.calls = CallFlow(
-            parts.own, parts.lifecycle, parts.items, assistant.mcp_servers, self._approval_ms, ask_first
+            parts.own,
+            parts.lifecycle,
+            parts.items,
+            assistant.mcp_servers,
+            self._approval_ms,
+            ask_first,
+            assistant.max_tool_rounds,
         )
+        parts.calls.rounds.made = made
         parts.items.captions = assistant.transcription is not None
         parts.owes_response = True
         # What is said from now on is for the next one, so it waits for the next connection.

@@ -81,9 +81,18 @@ class Parts:
         return self.ask(purpose)
 
     def ask(self, purpose: str = "response") -> list[Action]:
-        """Ask for a response of our own accord, in its turn."""
-        create = self.own.stamp({"type": "response.create"}, purpose)
-        return self.send(self.sequencer.create(create) or [])
+        """Ask for a response of our own accord, in its turn.
+
+        Where the rounds of tools are spent it is one without them; there is none once the model called
+        all the same.
+        """
+        rounds = self.calls.rounds
+        actions: list[Action] = [*rounds.notices()]
+        if rounds.exceeded:
+            return actions
+        without = {"response": {"tool_choice": "none"}} if rounds.spent else {}
+        create = self.own.stamp({"type": "response.create", **without}, purpose)
+        return [*actions, *self.send(self.sequencer.create(create) or [])]
 
     def keep_speech(self) -> None:
         """Keep what may be speech for the next connection: all, where the user says when a turn is over."""

@@ -207,12 +207,16 @@ def _not_transcribed(
 
 def _response_created(parts: Parts, event: events.ResponseCreated, text: str, now: float) -> list[Action]:
     lost = list[Action]()
+    # A service that goes on by itself after each call would go round without being asked.
+    unasked = parts.sequencer.asked is None and not parts.turn_owed
+    ends = unasked and parts.calls.rounds.exceeded
     if not parts.sequencer.is_beside(event.response):
         lost = parts.lost_before(str(event.response.get("id") or ""), now)
         parts.turn.response_began()
         # The outputs of earlier calls are in this response's context already.
         parts.calls.response_began()
-    return [*lost, *parts.send(parts.sequencer.created(event.response)), SendBrowser(text)]
+    begun = [*lost, *parts.send(parts.sequencer.created(event.response)), SendBrowser(text)]
+    return [*begun, *parts.send(parts.stop(parts.sequencer.active))] if ends else begun
 
 
 def _output_item(
@@ -260,6 +264,7 @@ def _speech_started(
 ) -> list[Action]:
     parts.turn.speech_started()
     parts.sequencer.turn_began()
+    parts.calls.rounds.turn_began()
     parts.keep_speech()
     # One turn is spoken at a time; the item that it becomes is announced when it is over.
     parts.items.speech_began = {event.item_id: now}
@@ -272,6 +277,7 @@ def _committed(parts: Parts, event: events.InputAudioBufferCommitted, text: str,
     parts.turn.committed(event.item_id)
     parts.unconfirmed.committed()
     parts.sequencer.turn_began()
+    parts.calls.rounds.turn_began()
     parts.keep_speech()
     return [SendBrowser(text)]
 

@@ -16,7 +16,10 @@ from typing import Final
 
 import httpx2
 
+from voiceapp.outbound.unpacking import CannotOpen, Unpacked, codings_of
+
 MAX_BYTES: Final = 4 * 1024 * 1024
+"""Of an answer as it is sent, and of what is packed in it."""
 # By these, an IPv4 address is reached through an IPv6 one.
 _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
@@ -119,14 +122,23 @@ class Guard(httpx2.AsyncBaseTransport):
             extensions={**request.extensions, "sni_hostname": host},
         )
         response = await self._inner.handle_async_request(sent)
-        if response.headers.get("content-encoding", "identity") != "identity":
-            await response.aclose()
-            raise AddressRefused(f"The {self.who} packs its answers, which was not asked for.")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
+        stream: httpx2.AsyncByteStream = _Capped(response.stream, self)
+        try:
+            codings = codings_of(response.headers.get("content-encoding", ""))
+        except CannotOpen as error:
+            await response.aclose()
+            raise AddressRefused(f"The {self.who} {error}.") from None
+        headers = response.headers
+        for coding in codings:
+            stream = _Capped(Unpacked(stream, coding), self)
+        if codings:
+            packed = ("content-encoding", "content-length")
+            headers = httpx2.Headers([(k, v) for k, v in headers.multi_items() if k.lower() not in packed])
         return httpx2.Response(
             response.status_code,
-            headers=response.headers,
-            stream=_Capped(response.stream, self),
+            headers=headers,
+            stream=stream,
             extensions=response.extensions,
         )
 
@@ -136,7 +148,7 @@ class Guard(httpx2.AsyncBaseTransport):
 
 
 class _Capped(httpx2.AsyncByteStream):
-    """An answer that ends in a fault where it grows too long."""
+    """An answer that ends in a fault where it grows too long, or cannot be unpacked."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, guard: Guard) -> None:
         self._stream = stream
@@ -144,12 +156,16 @@ class _Capped(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = MAX_BYTES
-        async for chunk in self._stream:
-            left -= len(chunk)
-            if left < 0:
-                self._guard.fault = f"The {self._guard.who}'s answer is too long."
-                raise AddressRefused(self._guard.fault)
-            yield chunk
+        try:
+            async for chunk in self._stream:
+                left -= len(chunk)
+                if left < 0:
+                    self._guard.fault = f"The {self._guard.who}'s answer is too long."
+                    raise AddressRefused(self._guard.fault)
+                yield chunk
+        except CannotOpen as error:
+            self._guard.fault = f"The {self._guard.who} {error}."
+            raise AddressRefused(self._guard.fault) from None
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from voiceapp.errors import InvalidArguments, ToolError, ToolFailed
+from voiceapp.tools.parameters import fitted
 from voiceapp.types import JsonObject
+
+logger = logging.getLogger(__name__)
 
 MAX_NAME_CHARS = 64
 MAX_ARGUMENT_CHARS = 100_000
@@ -17,6 +22,7 @@ MAX_OUTPUT_CHARS = 16_000
 MAX_DESCRIPTION_CHARS = 1024
 """Services refuse longer ones."""
 
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _MIN_LABEL_CHARS: Final = 8
 _T = TypeVar("_T")
@@ -27,14 +33,26 @@ def name_like(name: str) -> str:
     return _NOT_IN_A_NAME.sub("_", name)[:MAX_NAME_CHARS] or "tool"
 
 
-def definition(name: str, description: str, parameters: JsonObject) -> JsonObject:
-    """Return a function as ``session.update`` wants it (Realtime API, ``session.tools``)."""
+def definition(name: str, description: str, parameters: JsonObject) -> JsonObject | None:
+    """Return a function as ``session.update`` wants it (Realtime API, ``session.tools``).
+
+    Returns ``None``, and logs that it is left out, where no service would take it.
+    """
+    schema = fitted(parameters)
+    if schema is None or not _NAME.fullmatch(name):
+        logger.warning("The tool %.64r is left out: voice services would refuse it.", name)
+        return None
     return {
         "type": "function",
         "name": name,
         "description": description[:MAX_DESCRIPTION_CHARS],
-        "parameters": parameters,
+        "parameters": schema,
     }
+
+
+def offered(functions: Iterable[JsonObject | None]) -> list[JsonObject]:
+    """Return the functions that are not left out."""
+    return [function for function in functions if function is not None]
 
 
 def read_arguments(arguments: str, kind: type[_T]) -> _T:

@@ -38,7 +38,7 @@ import msgspec
 
 from voiceapp.errors import ToolError, ToolFailed, UnknownTool
 from voiceapp.tools.capabilities import Capabilities
-from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS, as_text, definition, read_arguments
+from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS, as_text, definition, offered, read_arguments
 from voiceapp.tools.threads import ToolThreads, tool_threads
 from voiceapp.types import JsonObject
 
@@ -135,7 +135,7 @@ class ToolRegistry:
     def definitions(self, names: Iterable[str]) -> list[JsonObject]:
         """Return those of the named tools that exist, as ``session.update`` wants them."""
         found = [self._tools[name] for name in names if name in self._tools]
-        return [definition(one.name, one.description, one.parameters) for one in found]
+        return offered(definition(one.name, one.description, one.parameters) for one in found)
 
     async def run(self, name: str, arguments: str, context: ToolContext, allowed: Iterable[str]) -> str:
         """Run a tool with the model's raw arguments; return its output as text.

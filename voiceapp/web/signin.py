@@ -24,6 +24,16 @@ def make_token(user: User) -> str:
     return token
 
 
+def knows_token(token: str) -> bool:
+    """Whether the token would sign somebody in; it is not spent."""
+    link = SignInLink.objects.filter(digest=_digest(token)).select_related("user").first()
+    return link is not None and _opens(link)
+
+
+def _opens(link: SignInLink) -> bool:
+    return link.expires_at > timezone.now() and link.user.is_active
+
+
 def take_token(token: str) -> User | None:
     """Return the user whom the token signs in and spend it; ``None`` where it is unknown, spent or old."""
     link = SignInLink.objects.filter(digest=_digest(token)).select_related("user").first()
@@ -31,9 +41,7 @@ def take_token(token: str) -> User | None:
         return None
     # Of two requests at once, one deletes the row.
     taken, _ = SignInLink.objects.filter(pk=link.pk).delete()
-    if not taken or link.expires_at <= timezone.now() or not link.user.is_active:
-        return None
-    return link.user
+    return link.user if taken and _opens(link) else None
 
 
 def _digest(token: str) -> str:

@@ -16,7 +16,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views import defaults
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.records.reading.sessions import (
@@ -29,7 +29,7 @@ from voiceapp.records.reading.sessions import (
 from voiceapp.records.reading.transcript import lines
 from voiceapp.records.store.store import assistants_for_page
 from voiceapp.records.threads import fresh_connections
-from voiceapp.web.signin import take_token
+from voiceapp.web.signin import knows_token, take_token
 
 SOCKET_PATH: Final = "/ws/voice/"
 RECENT: Final = 8
@@ -126,10 +126,16 @@ def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 
 @never_cache
-@require_GET
+@require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest, token: str) -> HttpResponse:
-    """Spend a one-time link and open the page; a spent one leads to the log-in page, which says so."""
-    user = take_token(token)
+    """Ask whoever opens a one-time link to press a button, ``sign_in.html``, which spends it.
+
+    Chats, mail programs and browsers fetch links before people do, so fetching spends nothing. A spent link
+    leads to the log-in page, which says so.
+    """
+    if request.method != "POST" and knows_token(token):
+        return render(request, "voiceapp/sign_in.html")
+    user = take_token(token) if request.method == "POST" else None
     if user is not None:
         login(request, user, backend="django.contrib.auth.backends.ModelBackend")
     elif not request.user.is_authenticated:

@@ -9,7 +9,9 @@ import pytest
 
 from tests.parts.clock import pass_time
 from tests.parts.gates import BLOCK_S
-from tests.parts.page import Talk, answer, call, calls_made, rows
+from tests.parts.page import Talk, answer, call, calls_made, rows, used
+from voiceapp.protocol.dialects import Dialect
+from voiceapp.records.models import Assistant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -115,3 +117,28 @@ async def test_hanging_up_keeps_a_running_call_as_cancelled(
         await page.until("conversation.item.done")
         await page.hang_up()
         assert await calls_made(ready) == [("call_1", "cancelled")]
+
+
+@pytest.mark.parametrize("dialect", [Dialect.GA, Dialect.PREVIEW])
+async def test_a_model_that_only_calls_tools_is_asked_for_an_answer(
+    talking: Talk, handy: dict[str, str], toolbox: dict[str, Any], dialect: Dialect
+) -> None:
+    await Assistant.objects.aupdate(max_tool_rounds=2)
+    for number in (1, 2, 3):
+        toolbox["gates"][number].set()
+    async with talking(dialect, start=handy) as (page, upstream):
+        ready = page.seen[-1]
+        await used(upstream, "wait", 1, number=1)
+        assert "response" not in await upstream.expect("response.create")
+        await used(upstream, "wait", 2, number=2)
+        assert (await upstream.expect("response.create"))["response"] == {"tool_choice": "none"}
+        assert "2 times" in (await page.until("notice", code="tool_rounds_spent"))["message"]
+        refused = json.loads(await used(upstream, "wait", 3, number=3))
+        assert refused["error"]["code"] == "tool_rounds_exceeded"
+        await page.until("notice", code="tool_rounds_exceeded")
+        await upstream.user_turn("hello there")
+        assert await used(upstream, "wait", 4, number=1) == "gate 1"
+        assert "response" not in await upstream.expect("response.create")
+        assert len(upstream.sent_to_me("response.create")) == 3
+        statuses = ["completed", "completed", "failed", "completed"]
+        assert await calls_made(ready) == [(f"call_{n}", how) for n, how in enumerate(statuses, 1)]

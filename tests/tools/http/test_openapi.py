@@ -192,7 +192,9 @@ def query(**changes: Any) -> JsonObject:
 @pytest.mark.parametrize(
     ("operation", "reason"),
     [
-        (body_of({}, kind="multipart/form-data"), "'multipart/form-data', not JSON"),
+        (body_of({}, kind="multipart/form-data"), "'multipart/form-data', not JSON or a form"),
+        (body_of({}, kind="application/x-www-form-urlencoded"), "a form of which the document names no"),
+        (body_of({}, kind="application/vnd.*+json"), "not JSON or a form"),
         ({"servers": [{"url": "https://other.example"}]}, "servers of its own"),
         ({"parameters": [{**query(required=True), "in": "cookie"}]}, "needs the cookie 'q'"),
         ({"parameters": [query(style="matrix")]}, "the style 'matrix'"),

@@ -7,7 +7,18 @@ from typing import Any
 import pytest
 
 from voiceapp.assistants.http_tools import HttpOperation
-from voiceapp.tools.http.operation import MAX_PARAMETERS, Site, flattened, is_json, length, read_operation
+from voiceapp.tools.http.operation import (
+    FORM,
+    MAX_PARAMETERS,
+    Site,
+    flattened,
+    is_json,
+    length,
+    names_in,
+    read_operation,
+    sent_as,
+    split_path,
+)
 from voiceapp.tools.http.schema import DocumentFault, References, Unsupported
 from voiceapp.types import JsonObject
 
@@ -164,3 +175,67 @@ def test_objects_that_are_put_together_are_one(schema: JsonObject, flat: Any) ->
 
 def test_the_length_of_a_schema_is_that_of_its_json() -> None:
     assert length({"é": 1}) == len('{"é":1}')
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent"),
+    [
+        ("application/json", "application/json"),
+        ("Application/Vnd.Api+JSON; v=1", "Application/Vnd.Api+JSON; v=1"),
+        (" application/merge-patch+json ", "application/merge-patch+json"),
+        ("*/*", "application/json"),
+        ("application/*;q=0.5", "application/json"),
+        ("application/vnd.*+json", ""),
+        ("application/json\r\nX-Evil: 1", ""),
+        ("application/json; name=ä", ""),
+        ("text/plain", ""),
+    ],
+)
+def test_json_is_sent_under_the_type_that_the_document_names(kind: str, sent: str) -> None:
+    assert sent_as(kind) == sent
+
+
+@pytest.mark.parametrize(
+    ("template", "parts"),
+    [
+        ("/search", ("/search", "", "")),
+        ("/search?kind=user", ("/search", "kind=user", "")),
+        ("/oauth/token#refresh", ("/oauth/token", "", "refresh")),
+        ("/a?b=1?c#d?e#f", ("/a", "b=1?c", "d?e#f")),
+        ("/{a?}/{b#}?c={d?}#{e}", ("/{a?}/{b#}", "c={d?}", "{e}")),
+        ("/a#b?c", ("/a", "", "b?c")),
+    ],
+)
+def test_a_path_may_have_a_query_and_a_fragment(template: str, parts: tuple[str, str, str]) -> None:
+    assert split_path(template) == parts
+
+
+def test_what_the_path_gives_a_value_is_not_asked_for() -> None:
+    asked = [parameter("Action", required=True), parameter("q")]
+    assert list(operation(path="/?Action=List&V%31=x", parameters=asked).parameters["properties"]) == ["q"]
+    assert names_in("Action=List&V%31=x&&flag") == {"Action", "V1", "flag"}
+
+
+def test_an_argument_behind_a_fragment_could_never_arrive() -> None:
+    with pytest.raises(Unsupported, match="behind a #"):
+        operation(path="/a#{id}", parameters=[parameter("id", "path")])
+    assert operation(path="/a/{id}#{id}", parameters=[parameter("id", "path")]).path == "/a/{id}#{id}"
+
+
+def test_a_forms_fields_are_arguments_in_their_encoding() -> None:
+    fields = {"a": TEXT, "list": {"type": "array"}, "map": {"type": "object"}, "doc": {}}
+    schema = {"type": "object", "properties": fields, "required": ["a"]}
+    encoding = {"map": {"style": "deepObject"}, "doc": {"contentType": "application/json"}}
+    media = {"schema": schema, "encoding": encoding}
+    read = operation("post", requestBody={"content": {FORM: media}, "required": True})
+    assert read.body_type == FORM
+    assert read.parameters["required"] == ["a"]
+    assert [(one.name, one.style, one.explode, one.as_json) for one in read.arguments] == [
+        ("a", "", True, False), ("list", "", True, False), ("map", "deepObject", False, False),
+        ("doc", "", True, True),
+    ]  # fmt: skip
+    both = {"content": {FORM: media, "application/merge-patch+json": media}}
+    assert operation("post", requestBody=both).body_type == "application/merge-patch+json"
+    odd = {"schema": schema, "encoding": {"a": {"style": "matrix"}}}
+    with pytest.raises(Unsupported, match="the style 'matrix'"):
+        operation("post", requestBody={"content": {FORM: odd}})

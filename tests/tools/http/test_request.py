@@ -9,6 +9,7 @@ import pytest
 
 from voiceapp.assistants.http_tools import HttpArgument, HttpOperation, HttpToolsConfig, Place
 from voiceapp.errors import InvalidArguments
+from voiceapp.tools.http.operation import FORM
 from voiceapp.tools.http.request import MAX_ADDRESS_CHARS, Prepared, prepare
 
 SET = HttpToolsConfig(slug="shop", base_url="https://shop.example/v1/")
@@ -24,11 +25,12 @@ def request(
     path: str = "/orders",
     tools: HttpToolsConfig = SET,
     body_required: bool = False,
+    body_type: str = "application/json",
     **given: Any,
 ) -> Prepared:
     operation = HttpOperation(
         key="k", method=method, path=path, description="", parameters={}, arguments=arguments,
-        body_required=body_required,
+        body_required=body_required, body_type=body_type,
     )  # fmt: skip
     return prepare(tools, operation, given, "key-1")
 
@@ -132,3 +134,42 @@ def test_a_secret_in_the_query_stands_behind_the_arguments() -> None:
 def test_an_address_that_no_server_takes_is_refused() -> None:
     with pytest.raises(InvalidArguments, match=f"more than {MAX_ADDRESS_CHARS}"):
         request(argument("query"), a="x" * MAX_ADDRESS_CHARS)
+
+
+@pytest.mark.parametrize(
+    ("path", "url"),
+    [
+        ("/search?kind=user", "/search?kind=user&q=ann"),
+        ("/oauth/token#refresh", "/oauth/token?q=ann"),
+        ("/search?kind=a user&flag#two", "/search?kind=a%20user&flag&q=ann"),
+        ("/search?&", "/search?q=ann"),
+        ("/search?where={at}", "/search?where=..%2F%3F%23&q=ann"),
+        ("/{at}", "/..%2F%3F%23?q=ann"),
+    ],
+)
+def test_a_paths_own_query_is_joined_and_its_fragment_left_away(path: str, url: str) -> None:
+    made = request(argument("query", "q"), argument("path", "at"), path=path, q="ann", at="../?#")
+    assert made.url == "https://shop.example/v1" + url
+
+
+def test_the_secret_is_not_the_paths_to_set() -> None:
+    tools = HttpToolsConfig(slug="s", base_url="https://h", auth="query", auth_name="key", secret="mine")
+    assert request(path="/a?key=demo&b=1", tools=tools).url == "https://h/a?b=1&key=mine"
+
+
+@pytest.mark.parametrize(
+    ("fields", "value", "sent"),
+    [
+        ({}, "a b&c", b"a=a%20b%26c"),
+        ({"explode": True}, [1, 2], b"a=1&a=2"),
+        ({"explode": True}, {"k": 1}, b"a=%7B%22k%22%3A1%7D"),
+        ({"style": "deepObject"}, {"k": 1}, b"a%5Bk%5D=1"),
+        ({"as_json": True}, [1], b"a=%5B1%5D"),
+        ({}, None, None),
+    ],
+)
+def test_a_form_is_written_as_its_document_wants_it(fields: Any, value: Any, sent: bytes | None) -> None:
+    made = request(argument("body", **fields), method="POST", body_type=FORM, a=value)
+    assert made.content == sent
+    assert made.headers.get("Content-Type") == (FORM if sent else None)
+    assert request(method="POST", body_type=FORM, body_required=True).content == b""

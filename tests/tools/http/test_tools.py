@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 import logging
 import socket
+import zlib
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any
@@ -325,11 +327,73 @@ async def test_a_service_that_breaks_off_is_told_so() -> None:
     assert error.message == "The service's answer broke off (RemoteProtocolError)."
 
 
-async def test_packed_answers_are_refused_as_they_could_be_of_any_length() -> None:
-    packed = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 0\r\n\r\n"
-    async with answering(packed) as (tools, heads):
-        assert "packs its answers" in (await failure(tools, "shop_getOrder", id="1")).message
+def answer(coding: str, body: bytes, *more: str) -> bytes:
+    head = ["HTTP/1.1 200 OK", "content-type: text/plain", f"content-encoding: {coding}", *more]
+    return "\r\n".join([*head, f"content-length: {len(body)}", "", ""]).encode() + body
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("gzip", gzip.compress(b"It is on its way.")),
+        ("X-GZip", gzip.compress(b"It is ") + gzip.compress(b"on its way.") + bytes(3)),
+        ("deflate", zlib.compress(b"It is on its way.")),
+        ("deflate", zlib.compress(b"It is on its way.")[2:-4]),
+        ("deflate, gzip", gzip.compress(zlib.compress(b"It is on its way."))),
+        ("identity", b"It is on its way."),
+        ("gzip, identity", gzip.compress(b"It is on its way.")),
+    ],
+)
+async def test_packed_answers_are_opened_though_nobody_asks_for_them(coding: str, body: bytes) -> None:
+    async with answering(answer(coding, body)) as (tools, heads):
+        assert await run(tools, "shop_getOrder", id="1") == "It is on its way."
     assert b"accept-encoding: identity" in heads[0].lower()
+
+
+async def test_an_empty_answer_may_call_itself_packed() -> None:
+    async with answering(answer("gzip", b"")) as (tools, _):
+        assert "brought nothing" in await run(tools, "shop_getOrder", id="1")
+
+
+async def test_a_packed_answer_is_cut_where_others_are() -> None:
+    bomb = gzip.compress(gzip.compress(b"a" * 200_000_000, 9), 9)
+    async with answering(answer("gzip, gzip", bomb)) as (tools, _):
+        assert await run(tools, "shop_getOrder", id="1") == "a" * MAX_OUTPUT_CHARS + "… (cut)"
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "sentence"),
+    [
+        ("br", b"x", "The service packs its answers in a way that cannot be opened here ('br')."),
+        ("gzip, zstd", b"x", "The service packs its answers in a way that cannot be opened here ('zstd')."),
+        ("gzip", b"It is plain.", "The service sent an answer that is packed and cannot be opened."),
+        ("deflate", b"\xff\xff", "The service sent an answer that is packed and cannot be opened."),
+        ("gzip", gzip.compress(bytes(99))[:-9], "The service broke off in a packed answer."),
+        ("deflate", zlib.compress(bytes(99))[:-1], "The service broke off in a packed answer."),
+        (", ".join(["gzip"] * 4), b"x", "The service packs its answers more than 3 times."),
+    ],
+)
+async def test_what_is_packed_and_cannot_be_opened_is_told(coding: str, body: bytes, sentence: str) -> None:
+    async with answering(answer(coding, body)) as (tools, _):
+        assert (await failure(tools, "shop_getOrder", id="1")).message == sentence
+
+
+async def test_the_type_that_the_document_names_is_the_one_that_is_sent(shop: ShopService) -> None:
+    fields = {"type": "object", "properties": {"state": {"type": ["string", "null"]}}}
+    steps = {"type": "array", "items": {"type": "object"}}
+    kinds: dict[str, tuple[Any, dict[str, Any], bytes]] = {
+        "application/merge-patch+json": (fields, {"state": None}, b'{"state":null}'),
+        "application/vnd.api+json; ext=bulk": (fields, {"state": "x"}, b'{"state":"x"}'),
+        "application/json-patch+json": (steps, {"body": [{"op": "test"}]}, b'[{"op":"test"}]'),
+        "application/x-www-form-urlencoded": (fields, {"state": "a b&c"}, b"state=a%20b%26c"),
+        "application/*": (fields, {"state": "x"}, b'{"state":"x"}'),
+    }
+    for kind, (schema, arguments, sent) in kinds.items():
+        body = {"required": True, "content": {kind: {"schema": schema}}}
+        root = document(paths={"/orders/7": {"patch": {"operationId": "change", "requestBody": body}}})
+        await run(tools_of(shop, root), "shop_change", **arguments)
+        assert shop.requests[-1].headers["content-type"] == kind.replace("/*", "/json")
+        assert shop.requests[-1].body == sent
 
 
 # -- which addresses are reached ------------------------------------------------------------------------

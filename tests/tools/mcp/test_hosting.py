@@ -11,9 +11,19 @@ from typing import Any
 
 import pytest
 from django.core import checks
+from mcp_types import (
+    AudioContent,
+    BlobResourceContents,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
 
 from tests.parts.clock import pass_time
-from tests.parts.mcp_server import ToolServer, tool_server
+from tests.parts.mcp_server import OddServer, ToolServer, tool_server
 from tests.parts.page import Page, Talk, calls_made
 from tests.parts.page import call as function_call
 from tests.parts.scripted import Service
@@ -55,6 +65,7 @@ async def test_a_servers_tools_become_functions(shop: ToolServer) -> None:
     listed = await host().list(server(shop, allowed_tools=("order_status", "cancel_order")))
     assert [tool.function for tool in listed] == ["shop_order_status", "shop_cancel_order"]
     definition = listed[0].definition()
+    assert definition is not None
     assert definition["description"] == "Tell the status of an order."
     assert definition["parameters"]["required"] == ["order"]
     assert all(tool.asks for tool in listed)
@@ -71,6 +82,85 @@ async def test_what_a_tool_brings_is_text_of_a_bounded_length(shop: ToolServer) 
     for arguments in ("[1]", "{", '"text"', " " * 100_001):
         with pytest.raises(InvalidArguments):
             await hosting.run("shop_order_status", arguments)
+
+
+BLOCKS: list[tuple[ContentBlock, str]] = [
+    (TextContent(text="Done."), "Done."),
+    (
+        EmbeddedResource(resource=TextResourceContents(uri="repo://a.md", text="Alpha is the first letter.")),
+        "Alpha is the first letter.",
+    ),
+    (EmbeddedResource(resource=TextResourceContents(uri="repo://empty", text="")), ""),
+    (
+        EmbeddedResource(
+            resource=BlobResourceContents(uri="repo://a.png", mime_type="image/png", blob="QUJD")
+        ),
+        "(resource, repo://a.png, image/png)",
+    ),
+    (
+        ResourceLink(name="a.md", uri="repo://a.md", mime_type="text/markdown", description="The letters"),
+        "(resource_link, a.md, repo://a.md, text/markdown, The letters)",
+    ),
+    (ImageContent(data="QUJD", mime_type="image/png"), "(image, image/png)"),
+    (AudioContent(data="QUJD", mime_type="audio/wav"), "(audio, audio/wav)"),
+]
+
+
+async def test_what_a_tool_brings_is_told_whatever_it_is_in() -> None:
+    with OddServer({"": (["fetch"], None)}, *(block for block, _ in BLOCKS)) as running:
+        hosting = host()
+        await hosting.list(McpServer(server_label="odd", server_url=running.url))
+        assert await hosting.run("odd_fetch", "") == "\n".join(words for _, words in BLOCKS)
+
+
+async def test_a_resource_is_cut_where_other_text_is() -> None:
+    long = TextResourceContents(uri="repo://long", text="x" * 100_000)
+    with OddServer({"": (["fetch"], None)}, EmbeddedResource(resource=long)) as running:
+        hosting = host()
+        await hosting.list(McpServer(server_label="odd", server_url=running.url))
+        assert len(await hosting.run("odd_fetch", "")) <= MAX_OUTPUT_CHARS + 10
+
+
+@pytest.mark.parametrize(
+    ("pages", "cursors", "names"),
+    [
+        ({"": (["a"], "1"), "1": (["b"], None)}, ["", "1"], ["a", "b"]),
+        ({"": (["a"], "1"), "1": (["b"], "1")}, ["", "1"], ["a", "b"]),
+        ({"": (["a"], "1"), "1": (["b"], "2"), "2": (["c"], "1")}, ["", "1", "2"], ["a", "b", "c"]),
+        ({"": (["a"], "")}, [""], ["a"]),
+        ({"": (["a", "a", "b"], "1"), "1": (["b", "c"], None)}, ["", "1"], ["a", "b", "c"]),
+        ({"": ([], "1"), "1": (["a"], None)}, ["", "1"], ["a"]),
+        (
+            {str(n or ""): ([f"t{n}"], str(n + 1)) for n in range(99)},
+            ["", *map(str, range(1, 16))],
+            [f"t{n}" for n in range(16)],
+        ),
+    ],
+)
+async def test_a_list_ends_and_names_each_tool_once(
+    pages: dict[str, tuple[list[str], str | None]], cursors: list[str], names: list[str]
+) -> None:
+    with OddServer(pages) as running:
+        listed = await host().list(McpServer(server_label="odd", server_url=running.url))
+        assert running.cursors == cursors
+    assert [tool.function for tool in listed] == [f"odd_{name}" for name in names]
+    descriptions = {tool.tool.name: tool.tool.description for tool in listed}
+    assert descriptions["a" if "a" in names else "t0"] in ("of ", "of 1"), "the first one counts"
+
+
+async def test_schemas_are_made_to_fit_or_their_tools_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    with OddServer({"": (["find", "odd", "all"], None)}) as running:
+        running.schemas["find"] = {"type": "object", "properties": {"tags": {"type": "array"}}, "not": {}}
+        running.schemas["odd"] = {"type": "object", "$ref": "#/$defs/gone"}
+        hosting = host()
+        listed = await hosting.list(McpServer(server_label="odd", server_url=running.url))
+    assert [tool.function for tool in listed] == ["odd_find", "odd_all"]
+    definition = listed[0].definition()
+    assert definition is not None
+    tags = {"type": "array", "items": {}}
+    assert definition["parameters"] == {"type": "object", "properties": {"tags": tags}}
+    assert not hosting.has("odd_odd")
+    assert "'odd_odd' is left out" in caplog.text
 
 
 async def test_a_server_that_refuses_the_token_is_a_reason(shop: ToolServer) -> None:

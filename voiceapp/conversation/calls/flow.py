@@ -1,7 +1,7 @@
 """All calls of tools in one conversation: functions run here, MCP tools run by the service. Pure.
 
 Whoever runs a call, it is put to the user first where that is wanted, it is answered exactly once, and one
-response follows when all are answered.
+response follows when all are answered, up to the rounds that a turn may have.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import UNSET
 
+from voiceapp.assistants.assistant import DEFAULT_TOOL_ROUNDS
 from voiceapp.assistants.mcp_servers import McpServer, scrub
 from voiceapp.conversation.actions import Action, CallTool, Save, SendBrowser, SendUpstream, notice
 from voiceapp.conversation.calls.approvals import Approval, Approvals
 from voiceapp.conversation.calls.functions import FunctionCalls, PendingCall
 from voiceapp.conversation.calls.mcp import McpCalls, McpEvent
+from voiceapp.conversation.calls.rounds import REFUSED, Rounds
 from voiceapp.conversation.calls.shown import CallEvents
 from voiceapp.conversation.items import Items
 from voiceapp.conversation.lifecycle import Lifecycle
@@ -49,7 +51,9 @@ class CallFlow:
         servers: tuple[McpServer, ...],
         approval_ms: float,
         ask_first: Mapping[str, tuple[str, str]] | None = None,
+        most_rounds: int = DEFAULT_TOOL_ROUNDS,
     ) -> None:
+        self.rounds = Rounds(most_rounds)
         self.functions = FunctionCalls()
         self.shown = CallEvents()
         self.mcp = McpCalls(servers, self.shown)
@@ -84,10 +88,17 @@ class CallFlow:
         if due is None:
             return []
         self.responses.add(call.response_id)
+        self.rounds.called()
         actions: list[Action] = [
             *self.shown.call_started(call.call_id, call.item_id, index, call.name),
             *self.shown.arguments_done(call.call_id, call.arguments),
         ]
+        if self.rounds.exceeded:
+            refused = msgspec.json.encode(REFUSED).decode()
+            return [
+                *actions,
+                *self.call_returned(call.call_id, refused, status="failed", now=call.started_ms),
+            ]
         # What is no JSON object never reaches the function, so there is nothing to ask.
         if call.name not in self.ask_first or not _is_object(call.arguments):
             return [*actions, due]
@@ -112,6 +123,8 @@ class CallFlow:
         if kind == "mcp_list_tools":
             self.mcp.list_item(raw)
         elif kind == "mcp_call":
+            if str(raw.get("id")) not in self.mcp.calls:
+                self.rounds.called()
             actions += self.mcp.call_item(raw, index, now)
         elif kind == "mcp_approval_request" and not self.approvals.known(str(raw.get("id"))):
             actions += self._asked(raw, now)
@@ -248,6 +261,7 @@ class CallFlow:
     def response_began(self) -> None:
         """Forget the response that is due: what was called before is in this one's context already."""
         self.functions.follow_up_due = self.mcp.follow_up_due = False
+        self.rounds.response_began()
 
     def take_follow_up(self) -> str:
         """Return what the one response is for that is due now, or nothing.

@@ -69,6 +69,7 @@ class AssistantAdmin(_AssistantAdmin):
                     "tools",
                     "mcp_servers",
                     "http_tools",
+                    "max_tool_rounds",
                     "max_output_tokens",
                 )
             },

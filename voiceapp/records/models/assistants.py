@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from voiceapp.assistants.assistant import AssistantConfig, Thinking
+from voiceapp.assistants.assistant import DEFAULT_TOOL_ROUNDS, MAX_TOOL_ROUNDS, AssistantConfig, Thinking
 from voiceapp.assistants.http_tools import HttpToolsConfig
 from voiceapp.assistants.mcp_servers import McpServer
 from voiceapp.audio.formats import AudioFormat
@@ -90,6 +90,13 @@ class Assistant(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(4096)],
         help_text="Longest answer, 1 to 4096. Empty: no limit.",
     )
+    max_tool_rounds = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_TOOL_ROUNDS)],
+        help_text=f"Answers in a row that may call tools, 1 to {MAX_TOOL_ROUNDS}; then it has to answer "
+        f"without. Empty: {DEFAULT_TOOL_ROUNDS}.",
+    )
     tools = models.JSONField(
         default=list,
         blank=True,
@@ -142,6 +149,7 @@ class Assistant(models.Model):
             turn_detection=self.turn_detection,
             transcription=self.transcription,
             max_output_tokens=self.max_output_tokens,
+            max_tool_rounds=self.max_tool_rounds or DEFAULT_TOOL_ROUNDS,
             tools=tuple(self.tools or ()),
             mcp_servers=msgspec.convert(self.mcp_servers or (), tuple[McpServer, ...]),
             http_tools=self._http_tools() if with_http_tools and self.pk else (),

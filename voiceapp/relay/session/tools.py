@@ -16,7 +16,7 @@ from voiceapp.conversation.conversation import Conversation
 from voiceapp.errors import ToolError
 from voiceapp.protocol.page import ToolProgress
 from voiceapp.tools.capabilities import Capabilities
-from voiceapp.tools.functions import failure
+from voiceapp.tools.functions import failure, offered
 from voiceapp.tools.http.tools import HttpTools
 from voiceapp.tools.mcp.client import McpClient
 from voiceapp.tools.mcp.hosting import McpHost
@@ -121,7 +121,7 @@ class ToolRuns:
             perform([no_tools(server.server_label, error.message)])
             return
         asked = {tool.function: (server.server_label, tool.tool.name) for tool in listed if tool.asks}
-        perform(conversation.tools_listed([tool.definition() for tool in listed], asked))
+        perform(conversation.tools_listed(offered(tool.definition() for tool in listed), asked))
 
     async def run(self, call: CallTool) -> tuple[str, str]:
         """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised."""

@@ -1,14 +1,15 @@
-"""One operation of an OpenAPI document as a tool: its parameters and its JSON body in one object; pure."""
+"""One operation of an OpenAPI document as a tool: its parameters and its body in one object; pure."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
+from urllib.parse import unquote_plus
 
 import msgspec
 
 from voiceapp.assistants.http_tools import IDEMPOTENCY_KEY, HttpArgument, HttpOperation, Place
-from voiceapp.assistants.mcp_servers import HEADER_NAME, OWN_HEADERS
+from voiceapp.assistants.mcp_servers import HEADER_NAME, HEADER_VALUE, OWN_HEADERS
 from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS
 from voiceapp.tools.http.schema import References, SchemaReader, Unsupported, fault, plain
 from voiceapp.types import JsonObject
@@ -19,6 +20,9 @@ MAX_SCHEMA_CHARS: Final = 16_000
 MAX_KEY_CHARS: Final = 200
 VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 """A variable in a path or an address."""
+FORM: Final = "application/x-www-form-urlencoded"
+_ANY_JSON: Final = frozenset(("*/*", "application/*"))
+"""Ranges of media types (RFC 9110, 12.5.1) that JSON is in."""
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]")
 _STYLES: Final = {
     "path": ("simple",),
@@ -82,6 +86,7 @@ class _Operation:
         self._required: list[str] = []
         self._arguments: list[HttpArgument] = []
         self._body_required = False
+        self._body_type = "application/json"
 
     def read(self) -> HttpOperation:
         """Return the operation; raises ``DocumentFault``, ``Unsupported`` among them."""
@@ -91,6 +96,9 @@ class _Operation:
             if parameter["in"] == "path":
                 in_path.add(parameter["name"])
             self._parameter(where, parameter)
+        path, query, fragment = split_path(site.path)
+        if gone := set(VARIABLE.findall(fragment)) - set(VARIABLE.findall(path + query)):
+            raise Unsupported(f"its path has {min(gone)[:40]!r} behind a #, where nothing is sent")
         variables = set(VARIABLE.findall(site.path))
         for name in sorted(variables ^ in_path):
             wrong = "is in the path, but no parameter" if name in variables else "is not in the path"
@@ -110,6 +118,7 @@ class _Operation:
             parameters=schema,
             arguments=tuple(self._arguments),
             body_required=self._body_required,
+            body_type=self._body_type,
         )
 
     def _description(self) -> str:
@@ -158,6 +167,9 @@ class _Operation:
                 return
             if not HEADER_NAME.fullmatch(name) or name.lower() in OWN_HEADERS:
                 raise fault(where, f"{name[:40]!r} is no header that can be set.")
+        if place == "query" and name in names_in(split_path(self._site.path)[1]):
+            # The path has given it its value.
+            return
         schema, as_json = self._schema_of(parameter, where)
         style = parameter.get("style", _STYLES[place][0])
         if style not in _STYLES[place]:
@@ -189,14 +201,20 @@ class _Operation:
         if not isinstance(content, dict) or not content:
             raise fault(where, "it needs content.")
         self._body_required = body.get("required") is True
-        kind = next((kind for kind in content if is_json(kind)), None)
+        kind = next((kind for kind in content if sent_as(kind)), None)
+        kind = kind or next((kind for kind in content if _essence(kind) == FORM), None)
         if kind is None:
             if self._body_required:
-                raise Unsupported(f"its body is {next(iter(content))[:40]!r}, not JSON")
+                raise Unsupported(f"its body is {next(iter(content))[:40]!r}, not JSON or a form")
             return
-        media = self._references.object(content[kind], f"{where}.content.{kind[:40]}")
-        schema = self._schemas.read(media.get("schema", True), f"{where}.content.{kind[:40]}.schema")
+        where = f"{where}.content.{kind[:40]}"
+        media = self._references.object(content[kind], where)
+        schema = self._schemas.read(media.get("schema", True), f"{where}.schema")
         flat = flattened(schema)
+        if not sent_as(kind):
+            self._form(media, flat, where)
+            return
+        self._body_type = sent_as(kind)
         if flat is None:
             self._add("body", "whole body", schema, required=self._body_required, as_json=True)
             return
@@ -204,6 +222,30 @@ class _Operation:
         for name, inner in properties.items():
             needed = self._body_required and name in required
             self._add(name, "body", inner, required=needed, as_json=True)
+
+    def _form(self, media: JsonObject, flat: tuple[JsonObject, set[str]] | None, where: str) -> None:
+        """Take a form's fields, which are written as a query's parameters are (OpenAPI, Encoding Object)."""
+        if flat is None:
+            if self._body_required:
+                raise Unsupported("its body is a form of which the document names no fields")
+            return
+        self._body_type = FORM
+        encodings = media.get("encoding", {})
+        if not isinstance(encodings, dict):
+            raise fault(f"{where}.encoding", "an object is expected here.")
+        properties, required = flat
+        for name, inner in properties.items():
+            encoding = self._references.object(encodings.get(name, {}), f"{where}.encoding")
+            # Without a style, what is no plain value is written as JSON.
+            style = encoding.get("style", "")
+            if style and style not in _STYLES["query"]:
+                raise Unsupported(f"its field {name[:40]!r} has the style {str(style)[:20]!r}")
+            explode = encoding.get("explode", style in ("", "form"))
+            if not isinstance(explode, bool):
+                raise fault(f"{where}.encoding", "explode must be true or false.")
+            as_json = isinstance(kind := encoding.get("contentType"), str) and is_json(kind)
+            needed = self._body_required and name in required
+            self._add(name, "body", inner, required=needed, style=style, explode=explode, as_json=as_json)
 
     def _add(
         self,
@@ -229,9 +271,34 @@ class _Operation:
         )
 
 
+def split_path(template: str) -> tuple[str, str, str]:
+    """Return the path, query and fragment of a path's template (RFC 3986, 3); variables stay whole."""
+    hidden = VARIABLE.sub(lambda found: "_" * len(found[0]), template)
+    end = len(hidden.partition("#")[0])
+    start = len(hidden[:end].partition("?")[0])
+    return template[:start], template[start + 1 : end], template[end + 1 :]
+
+
+def names_in(query: str) -> set[str]:
+    """Return the names to which a path's own query gives values."""
+    return {unquote_plus(pair.partition("=")[0]) for pair in query.split("&") if pair}
+
+
+def sent_as(kind: str) -> str:
+    """Return the media type under which JSON is sent where a document names ``kind``; empty if it is none."""
+    if _essence(kind) in _ANY_JSON:
+        return "application/json"
+    fits = is_json(kind) and "*" not in kind and HEADER_VALUE.fullmatch(kind)
+    return kind.strip() if fits else ""
+
+
+def _essence(kind: str) -> str:
+    return kind.partition(";")[0].strip().lower()
+
+
 def is_json(kind: str) -> bool:
     """Whether a media type is JSON."""
-    essence = kind.partition(";")[0].strip().lower()
+    essence = _essence(kind)
     return essence == "application/json" or (essence.startswith("application/") and essence.endswith("+json"))
 
 

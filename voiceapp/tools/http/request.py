@@ -11,7 +11,7 @@ import msgspec
 from voiceapp.assistants.http_tools import IDEMPOTENCY_KEY, HttpArgument, HttpOperation, HttpToolsConfig
 from voiceapp.assistants.mcp_servers import HEADER_VALUE
 from voiceapp.errors import InvalidArguments
-from voiceapp.tools.http.operation import VARIABLE
+from voiceapp.tools.http.operation import FORM, VARIABLE, names_in, split_path
 
 MAX_ADDRESS_CHARS: Final = 8_000
 """Servers refuse longer ones."""
@@ -58,11 +58,24 @@ def prepare(
             headers[argument.target] = _in_header(argument, value)
         else:
             path[argument.target] = _in_path(argument, value)
-    if body is msgspec.UNSET and operation.body_required:
-        body = {}
     query += [tools.query()] if tools.auth == "query" else []
-    url = _address(tools.base_url, operation.path, path, query)
-    return _with_headers(tools, operation, url, headers, body, idempotency_key)
+    url = _address(tools, operation.path, path, query)
+    return _with_headers(tools, operation, url, headers, _content(operation, body), idempotency_key)
+
+
+def _content(operation: HttpOperation, body: Any) -> bytes | None:
+    """Return the body as it is sent; ``body`` is unset where no argument is of it."""
+    if body is msgspec.UNSET:
+        if not operation.body_required:
+            return None
+        body = {}
+    if operation.body_type != FORM:
+        return msgspec.json.encode(body)
+    fields: list[str] = []
+    for argument in operation.arguments:
+        if argument.place == "body" and body.get(argument.target) is not None:
+            fields += _in_form(argument, body[argument.target])
+    return "&".join(fields).encode() if fields or operation.body_required else None
 
 
 def _with_headers(
@@ -70,14 +83,12 @@ def _with_headers(
     operation: HttpOperation,
     url: str,
     headers: dict[str, str],
-    body: Any,
+    content: bytes | None,
     idempotency_key: str,
 ) -> Prepared:
     own = {"Accept": _ACCEPT, "Accept-Encoding": "identity", "User-Agent": "voiceapp"}
-    content = None
-    if body is not msgspec.UNSET:
-        content = msgspec.json.encode(body)
-        own["Content-Type"] = "application/json"
+    if content is not None:
+        own["Content-Type"] = operation.body_type
     if operation.changes:
         own[IDEMPOTENCY_KEY] = idempotency_key
     own |= tools.headers()
@@ -87,19 +98,29 @@ def _with_headers(
     return Prepared(operation.method, url, {**headers, **own}, content)
 
 
-def _address(base_url: str, template: str, path: dict[str, str], query: list[str]) -> str:
+def _address(tools: HttpToolsConfig, template: str, path: dict[str, str], query: list[str]) -> str:
+    """Return a call's address. The path's own query stands first, and its fragment is left away."""
+    steps, fixed, _ = split_path(template)
+    filled = _filled(steps, path)
+    if any(step in (".", "..") for step in filled.split("/")):
+        raise InvalidArguments("A part of the address must not be . or ..")
+    # The secret is the administrator's, whatever the document calls a parameter.
+    gone = {tools.auth_name} if tools.auth == "query" else set()
+    own = [_filled(pair, path) for pair in fixed.split("&") if names_in(pair) - gone]
+    query = [*own, *query]
+    url = tools.base_url.rstrip("/") + filled + ("?" + "&".join(query) if query else "")
+    if len(url) > MAX_ADDRESS_CHARS:
+        raise InvalidArguments(f"The arguments make an address of more than {MAX_ADDRESS_CHARS} characters.")
+    return url
+
+
+def _filled(template: str, path: dict[str, str]) -> str:
     pieces = VARIABLE.split(template)
     for at, piece in enumerate(pieces):
         if at % 2 and piece not in path:
             raise InvalidArguments(f"{piece[:40]!r} must not be empty: it is part of the address.")
         pieces[at] = path[piece] if at % 2 else quote(piece, safe="/%:@!$&'()*+,;=~")
-    filled = "".join(pieces)
-    if any(step in (".", "..") for step in filled.split("/")):
-        raise InvalidArguments("A part of the address must not be . or ..")
-    url = base_url.rstrip("/") + filled + ("?" + "&".join(query) if query else "")
-    if len(url) > MAX_ADDRESS_CHARS:
-        raise InvalidArguments(f"The arguments make an address of more than {MAX_ADDRESS_CHARS} characters.")
-    return url
+    return "".join(pieces)
 
 
 def _text(value: Any) -> str:
@@ -131,6 +152,12 @@ def _in_query(argument: HttpArgument, value: Any) -> list[str]:
     if argument.explode:
         return [f"{name}={_quoted(inner)}" for inner in value]
     return [f"{name}={separator.join(_quoted(inner) for inner in value)}"] if value else []
+
+
+def _in_form(argument: HttpArgument, value: Any) -> list[str]:
+    if not argument.style and isinstance(value, dict):
+        argument = msgspec.structs.replace(argument, as_json=True)
+    return _in_query(argument, value)
 
 
 def _simple(argument: HttpArgument, value: Any) -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
 from voiceapp.errors import VoiceAppError
+from voiceapp.tools.parameters import KEYWORDS
 from voiceapp.types import JsonObject
 
 MAX_HOPS: Final = 32
@@ -75,41 +75,6 @@ class References:
 
 # -- keywords ---------------------------------------------------------------------------------------------
 
-_TYPES: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_type(value: Any) -> bool:
-    if isinstance(value, list):
-        names = [name for name in value if isinstance(name, str) and name in _TYPES]
-        return 0 < len(names) == len(value) == len(set(names))
-    return isinstance(value, str) and value in _TYPES
-
-
-def _is_names(value: Any) -> bool:
-    texts = isinstance(value, list) and all(isinstance(name, str) for name in value)
-    return texts and len(set(value)) == len(value)
-
-
-_PLAIN: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "type": (_is_type, "a JSON type, or a list of them"),
-    "required": (_is_names, "a list of different names"),
-    "uniqueItems": (lambda value: isinstance(value, bool), "true or false"),
-    "format": (lambda value: isinstance(value, str), "text"),
-    "multipleOf": (lambda value: _is_number(value) and value > 0, "a number above 0"),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), (_is_number, "a number")),
-    **dict.fromkeys(
-        ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
-        (_is_count, "a whole number from 0 on"),
-    ),
-}
 _SCHEMA: Final = ("items", "additionalProperties", "not")
 _SCHEMAS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 
@@ -158,7 +123,7 @@ class SchemaReader:
     def _keywords(self, node: JsonObject, where: str, depth: int, seen: tuple[str, ...]) -> JsonObject:
         node = _as_new(node) if self._old else node
         found: JsonObject = {}
-        for name, (fits, expected) in _PLAIN.items():
+        for name, (fits, expected) in KEYWORDS.items():
             if name in node:
                 if not fits(node[name]):
                     raise fault(where, f"{name} must be {expected}.")

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from voiceapp.assistants.http_tools import MAX_HTTP_TOOLS, HttpOperation, HttpToolsConfig
 from voiceapp.errors import InvalidArguments, ToolFailed, UnknownTool
 from voiceapp.outbound.guard import Guard
-from voiceapp.tools.functions import MAX_OUTPUT_CHARS, as_text, definition, name_of, read_arguments
+from voiceapp.tools.functions import MAX_OUTPUT_CHARS, as_text, definition, name_of, offered, read_arguments
 from voiceapp.tools.http.operation import is_json
 from voiceapp.tools.http.request import Prepared, prepare
 from voiceapp.tools.registry import ToolContext
@@ -59,10 +59,10 @@ class HttpTools:
 
     def definitions(self) -> list[JsonObject]:
         """Return the tools as ``session.update`` wants them (Realtime API, ``session.tools``)."""
-        return [
+        return offered(
             definition(name, operation.description, operation.parameters)
             for name, (_, operation) in self._tools.items()
-        ]
+        )
 
     def ask_first(self) -> dict[str, tuple[str, str]]:
         """Return those that are called only once the user allows it: of which service, and its name there."""

@@ -128,32 +128,42 @@ class _Fault(Exception):
 
 
 async def _all_tools(client: Client) -> tuple[McpTool, ...]:
-    tools: list[McpTool] = []
+    tools: dict[str, McpTool] = {}
     cursor: str | None = None
-    for _ in range(_MAX_PAGES):
+    seen: set[str | None] = set()
+    # A cursor that comes back leads round in a circle.
+    while cursor not in seen and len(seen) < _MAX_PAGES and len(tools) < MAX_TOOLS:
+        seen.add(cursor)
         page = await client.list_tools(cursor=cursor)
-        tools += [
-            McpTool(
-                tool.name,
-                tool.description or "",
-                tool.input_schema,
-                tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else None,
-            )
-            for tool in page.tools
-        ]
+        for tool in page.tools:
+            notes = tool.annotations
+            hints = notes.model_dump(by_alias=True, exclude_none=True) if notes else None
+            # By its name it is called, so a second of that name could never be.
+            tools.setdefault(tool.name, McpTool(tool.name, tool.description or "", tool.input_schema, hints))
         cursor = page.next_cursor
-        if not cursor or len(tools) >= MAX_TOOLS:
+        if not cursor:
             break
-    return tuple(tools[:MAX_TOOLS])
+    return tuple(tools.values())[:MAX_TOOLS]
 
 
 def _text_of(result: Any) -> str:
-    """Return what a tool brought as text; what is none is named."""
-    parts = [getattr(part, "text", None) or f"({part.type})" for part in result.content]
-    text = "\n".join(parts)
+    """Return what a tool brought as text, embedded text among it; what is none is named."""
+    text = "\n".join(_words(part) for part in result.content)
     if not text and result.structured_content is not None:
         text = json.dumps(result.structured_content)
     return text if len(text) <= _MAX_OUTPUT_CHARS else f"{text[:_MAX_OUTPUT_CHARS]} … (cut here)"
+
+
+def _words(part: Any) -> str:
+    """Return one content block in words (Model Context Protocol 2025-06-18, Tool Result)."""
+    # What holds the address, the type and the text of a resource that is embedded.
+    held = getattr(part, "resource", part)
+    text = getattr(held, "text", None)
+    if isinstance(text, str):
+        return text
+    known = [getattr(held, name, None) for name in ("title", "name", "uri", "mime_type", "description")]
+    named = dict.fromkeys(str(one)[:_MAX_FAULT_CHARS] for one in known if one)
+    return f"({', '.join([str(part.type), *named])})"
 
 
 # -- faults ---------------------------------------------------------------------------------------------

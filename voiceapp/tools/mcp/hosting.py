@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -31,8 +32,8 @@ class HostedTool:
     tool: McpTool
     asks: bool
 
-    def definition(self) -> JsonObject:
-        """Return it as ``session.update`` wants it (Realtime API, ``session.tools``)."""
+    def definition(self) -> JsonObject | None:
+        """Return it as ``session.update`` wants it, or ``None``; see ``voiceapp.tools.functions``."""
         return definition(self.function, self.tool.description, self.tool.schema)
 
 
@@ -64,6 +65,9 @@ class McpHost:
             name = name_of(server.server_label, tool.name, self._taken)
             self._taken.add(name)
             found.append(HostedTool(name, server, tool, needs_approval(entry["require_approval"], tool)))
+        # In a thread: a server's schemas can be long.
+        fit = await asyncio.to_thread(lambda: [hosted.definition() is not None for hosted in found])
+        found = [hosted for hosted, fits in zip(found, fit, strict=True) if fits]
         self._tools |= {hosted.function: hosted for hosted in found}
         return found
 

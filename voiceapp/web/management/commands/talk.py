@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import urllib.error
+import urllib.parse
 import urllib.request
 from argparse import ArgumentParser
 from http.cookiejar import CookieJar
@@ -22,6 +24,9 @@ from voiceapp.clients.talk import Talk
 from voiceapp.errors import VoiceAppError
 
 USERNAME = "talk"
+_BUTTON = re.compile(r'name="csrfmiddlewaretoken" value="([A-Za-z0-9]+)"')
+"""What the page of a sign-in link has its button send along."""
+_MAX_PAGE_BYTES = 1_000_000
 
 
 class Command(BaseCommand):
@@ -137,10 +142,19 @@ def cookie_of_own_user() -> str:
 def cookie_by_link(link: str) -> str:
     """Use a one-time sign-in link; return the cookies that it gave."""
     cookies = CookieJar()
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
     try:
-        urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies)).open(link, timeout=10)
+        with opener.open(link, timeout=10) as page:
+            button = _BUTTON.search(page.read(_MAX_PAGE_BYTES).decode("utf-8", "replace"))
+            address = page.url
+        if "/signin/" not in address or button is None:
+            raise CommandError("The sign-in link does not work any more.")
+        pressed = urllib.parse.urlencode({"csrfmiddlewaretoken": button[1]}).encode()
+        # Over https, Django wants to know from where the button was pressed.
+        opener.addheaders.append(("Referer", address))
+        with opener.open(address, pressed, timeout=10) as page:
+            if "/login/" in page.url:
+                raise CommandError("The sign-in link does not work any more.")
     except (urllib.error.URLError, OSError) as error:
         raise CommandError(f"The sign-in link does not work ({error}).") from error
-    if not len(cookies):
-        raise CommandError("The sign-in link does not work any more.")
     return "; ".join(f"{cookie.name}={cookie.value}" for cookie in cookies)
