@@ -70,6 +70,8 @@ async def test_timers_have_bounds(talking: Talk, able: dict[str, str]) -> None:
         late = json.loads(await used(upstream, "set_timer", seconds=700))
         assert late["error"]["code"] == "timer_too_long"
         for number in range(2, MAX_TIMERS + 2):
+            # So many are set in several turns: one has only some rounds of tools.
+            await upstream.user_turn("Set a timer.", f"item_u{number}")
             await used(upstream, "set_timer", number, seconds=300)
         many = json.loads(await used(upstream, "set_timer", MAX_TIMERS + 2, seconds=300))
         assert many["error"]["code"] == "too_many_timers"
