@@ -1,6 +1,7 @@
 // @ts-check
 /** Starts the page: wires its buttons, keys and text box to one `Call` and one `View`. */
 import { Call } from './call.js';
+import { isComposing, sends } from './ui/keys.js';
 import { View, find } from './ui/view.js';
 
 /** @typedef {import('./realtime/events.js').PageConfig} PageConfig */
@@ -150,6 +151,8 @@ function isTyping(event) {
 
 /** @param {KeyboardEvent} event */
 function keyDown(event) {
+  // Escape gives a word up that an input method puts together, and no answer.
+  if (isComposing(event)) return;
   if (event.key === 'Escape') {
     call.turns.interrupt();
     return;
@@ -197,7 +200,7 @@ function wire() {
   });
   box.addEventListener('input', resizeBox);
   box.addEventListener('keydown', (event) => {
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    if (!sends(event)) return;
     event.preventDefault();
     sendText();
   });

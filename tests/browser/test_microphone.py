@@ -64,6 +64,32 @@ def test_a_lost_microphone_comes_back_within_a_second(playwright: Playwright, se
         assert len(server.links) == 1
 
 
+@pytest.mark.parametrize("from_the_start", [True, False])
+def test_a_microphone_that_the_device_switches_off_is_told_and_again_when_it_is_back(
+    playwright: Playwright, server: ScriptedServer, from_the_start: bool
+) -> None:
+    script = """
+    const real = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+    window.off = START;
+    Object.defineProperty(MediaStreamTrack.prototype, 'muted', { get: () => window.off });
+    window.turn = (off) => {
+      window.off = off;
+      window.stream.getTracks()[0].dispatchEvent(new Event(off ? 'mute' : 'unmute'));
+    };
+    navigator.mediaDevices.getUserMedia = async (wanted) => (window.stream = await real(wanted));
+    """.replace("START", "true" if from_the_start else "false")
+    with open_page(playwright, server.url, flags=FAKE, scripts=[script]) as page:
+        steps.start(page, server)
+        if not from_the_start:
+            expect(page.locator("#status-word")).to_have_text("Listening")
+            page.evaluate("turn(true)")
+        expect(page.locator(".notice strong")).to_have_text("Your microphone is switched off by the device")
+        expect(page.locator("#status-word")).to_have_text("Text only")
+        page.evaluate("turn(false)")
+        expect(page.locator(".notice")).to_contain_text("Your microphone is switched on again.")
+        expect(page.locator("#status-word")).to_have_text("Listening")
+
+
 def test_muted_means_silence_and_then_nothing(playwright: Playwright, server: ScriptedServer) -> None:
     with open_page(playwright, server.url, flags=FAKE) as page:
         link = steps.start(page, server)

@@ -105,6 +105,37 @@ def test_text_works_without_a_microphone(playwright: Playwright, server: Scripte
         assert link.frames == []
 
 
+def test_keys_of_an_input_method_neither_send_nor_stop(
+    playwright: Playwright, server: ScriptedServer
+) -> None:
+    """Safari tells of the Enter that completes a word after the word is complete."""
+    press = """(init) => {
+      const box = document.querySelector('#message');
+      const event = new KeyboardEvent('keydown', {bubbles: true, cancelable: true, ...init});
+      box.dispatchEvent(event);
+      return event.defaultPrevented;
+    }"""
+    with open_page(playwright, server.url, flags=["--deny-permission-prompts"]) as page:
+        page.fill("#message", "こんにちは")
+        for said in ({"keyCode": 229}, {"isComposing": True}, {"isComposing": True, "keyCode": 229}):
+            assert page.evaluate(press, {"key": "Enter", **said}) is False
+            expect(page.locator("#message")).to_have_value("こんにちは")
+        assert server.links == []
+        page.press("#message", "Enter")
+        link = server.link()
+        link.ready()
+        created = link.wait_type("conversation.item.create")
+        assert created["item"]["content"] == [{"type": "input_text", "text": "こんにちは"}]
+        steps.answer(link, "a1", "", "A long story.", 10)
+        expect(page.locator(".line .said")).to_have_text(["A long story."])
+        page.evaluate(press, {"key": "Escape", "keyCode": 229})
+        page.fill("#message", "Go on")
+        page.press("#message", "Enter")
+        link.wait_text(lambda text: "Go on" in str(text))
+        # The text that was typed stops the answer, once; the input method's Escape did not.
+        assert len([text for text in link.texts if text["type"] == "output_audio_buffer.clear"]) <= 1
+
+
 def test_escape_stops_the_answer(playwright: Playwright, server: ScriptedServer) -> None:
     with open_page(playwright, server.url, flags=FAKE) as page:
         link = steps.start(page, server)

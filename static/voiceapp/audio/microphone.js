@@ -8,8 +8,10 @@ import { FRAME_MS } from './pcm.js';
  * @typedef {{
  *   onFrame: (frame: import('./frames.js').Frame, at: number) => void, onWaiting: () => void,
  *   onLost: () => void, onBack: (label: string) => void, onProblem: (problem: Problem) => void,
+ *   onSwitched: () => void,
  * }} MicrophoneCallbacks
- * `at` is when the frame's first sample was captured, in milliseconds on the page's clock.
+ * `at` is when the frame's first sample was captured, in milliseconds on the page's clock. `onSwitched`: the device
+ * or the system switched the microphone off, or on again; see `switchedOff`.
  */
 
 /** A prompt that is open for this long has probably not been seen. */
@@ -75,6 +77,11 @@ export class Microphone {
     return this.stream?.getAudioTracks()[0]?.readyState === 'live';
   }
 
+  /** Whether the device or the system switched it off: its frames are silence then. */
+  get switchedOff() {
+    return this.stream?.getAudioTracks()[0]?.muted === true;
+  }
+
   /** Ask for the microphone and start; throws `MicrophoneError`. */
   async open() {
     const stream = await this.#ask();
@@ -121,7 +128,9 @@ export class Microphone {
     stopTracks(this.stream);
     this.stream = stream;
     const track = stream.getAudioTracks()[0];
-    if (track) track.onended = () => void this.#recover();
+    if (!track) return;
+    track.onended = () => void this.#recover();
+    track.onmute = track.onunmute = () => this.callbacks.onSwitched();
   }
 
   /** @param {AudioContext} context */
@@ -221,7 +230,7 @@ export class Microphone {
 /** @param {MediaStream | null} stream */
 function stopTracks(stream) {
   for (const track of stream?.getTracks() ?? []) {
-    track.onended = null;
+    track.onended = track.onmute = track.onunmute = null;
     track.stop();
   }
 }

@@ -78,22 +78,39 @@ export class Devices {
         dispatch({ type: 'local.microphone', state: 'lost', problem: 'lost' });
       },
       onBack: (label) => {
-        dispatch({ type: 'local.microphone', state: 'on' });
+        this.#tellState(microphone);
         const message = label ? `Now listening through ${label}.` : 'The microphone is back.';
         dispatch(localNotice('microphone_changed', message, 'info'));
       },
       onProblem: (problem) => dispatch({ type: 'local.microphone', state: 'problem', problem }),
+      onSwitched: () => {
+        if (microphone.switchedOff) onMicrophoneLost();
+        this.#tellState(microphone);
+        if (!microphone.switchedOff) {
+          dispatch(localNotice('microphone_changed', 'Your microphone is switched on again.', 'info'));
+        }
+      },
     });
     this.microphone = microphone;
     try {
       await microphone.open();
-      if (microphone === this.microphone) dispatch({ type: 'local.microphone', state: 'on' });
+      if (microphone === this.microphone) this.#tellState(microphone);
     } catch (error) {
       // Another took its place, or the call is over.
       if (microphone !== this.microphone) return;
       const problem = error instanceof MicrophoneError ? error.problem : 'failed';
       dispatch({ type: 'local.microphone', state: 'problem', problem });
     }
+  }
+
+  /**
+   * Show whether an open microphone is heard: some devices have a switch, and systems have one for all.
+   * @param {Microphone} microphone
+   */
+  #tellState(microphone) {
+    const { dispatch } = this.callbacks;
+    if (microphone.switchedOff) dispatch({ type: 'local.microphone', state: 'problem', problem: 'switched_off' });
+    else dispatch({ type: 'local.microphone', state: 'on' });
   }
 
   /** Bring back sound that the device paused; called from a user gesture. */

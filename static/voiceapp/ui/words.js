@@ -76,6 +76,11 @@ export const PROBLEMS = {
     detail: 'Your browser asks to use the microphone: look near the address bar and choose “Allow”.',
     retry: false,
   },
+  switched_off: {
+    title: 'Your microphone is switched off by the device',
+    detail: 'You are not heard. Switch it on at the device or in its settings; until then you can type.',
+    retry: false,
+  },
   lost: {
     title: 'The microphone was unplugged',
     detail: 'Looking for another one…',
