@@ -31,7 +31,7 @@ from voiceapp.protocol.events import Event, UnknownEvent
 from voiceapp.types import JsonObject
 
 
-class Conversation:
+class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
     """All state of one conversation between a page and a service.
 
     The relay calls its verbs and never reaches into its parts. ``ids`` gives the ids of events that are the

@@ -58,7 +58,7 @@ class _Speculation:
     task: asyncio.Task[str | None]
 
 
-class Hearing:
+class Listener:
     """Takes orders in sequence; ``run`` carries them out."""
 
     def __init__(

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 
 from channels.exceptions import StopConsumer
 
-from voiceapp.engine.hearing.listener import Hearing
+from voiceapp.engine.hearing.listener import Listener
 from voiceapp.engine.inference.loading import models
 from voiceapp.engine.inference.weights import ModelError
 from voiceapp.engine.server.faults import FaultScript, deliver
@@ -105,7 +105,7 @@ class Connection:
             kind_is_fixed=dialect is not Dialect.GA,
             has_mcp=dialect is not Dialect.PREVIEW,
         )
-        self._hearing = Hearing(self._session, self._perform, self._prepare, self._faults.next_turn_is_lost)
+        self._listener = Listener(self._session, self._perform, self._prepare, self._faults.next_turn_is_lost)
         self._unsent: deque[bytes | Close] = deque()
         self._unsent_bytes = 0
         self._to_send = asyncio.Event()
@@ -132,7 +132,7 @@ class Connection:
     async def receive(self, message: JsonObject) -> None:
         """Take one message of the client's, and wait until there is room for the next."""
         self._take(message)
-        await self._hearing.room()
+        await self._listener.room()
 
     def _take(self, message: dict[str, Any]) -> None:
         """Take one message of the client's; whatever is wrong with it, the session goes on."""
@@ -177,7 +177,7 @@ class Connection:
                     self._unsent.append(action)
                     self._to_send.set()
                 case _:
-                    self._hearing.order(action)
+                    self._listener.order(action)
 
     def _queue(self, event: Event) -> None:
         for data in self._encode(event):
@@ -241,15 +241,15 @@ class Connection:
         try:
             ready = await models().ready()
         except ModelError as error:
-            await self._hearing.fail(error.code, error.message)
+            await self._listener.fail(error.code, error.message)
         else:
-            await self._hearing.run(ready)
+            await self._listener.run(ready)
 
     # -- silence ----------------------------------------------------------------------------------------
 
     def _await_idle(self, idle_ms: int) -> None:
         self._end_idle()
-        heard_s = max(0.0, self._hearing.echo.until_s - self._loop.time())
+        heard_s = max(0.0, self._listener.echo.until_s - self._loop.time())
         self._idle = self._loop.call_later(heard_s + idle_ms / 1000, self._report_idle)
 
     def _end_idle(self) -> None:
@@ -289,7 +289,7 @@ class Connection:
     async def _deliver(self, response_id: str, work: ReplyProduction, making: asyncio.Task[None]) -> None:
         def take(fact: ReplyFact) -> None:
             if isinstance(fact, Spoken) and work.speaking is not None:
-                self._hearing.echo.spoken(fact.audio, work.speaking.audio_format, self._loop.time())
+                self._listener.echo.spoken(fact.audio, work.speaking.audio_format, self._loop.time())
             self._perform(self._session.reply_progressed(response_id, fact))
 
         try:

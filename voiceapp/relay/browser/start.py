@@ -30,7 +30,7 @@ from voiceapp.relay.upstream import target as targets
 class StartRequest:
     """Who asks for a session, with which socket, at which address of this server."""
 
-    page: Browser
+    browser: Browser
     login: Login
     config: VoiceConfig
     own_address: tuple[str, int] | None
@@ -71,7 +71,7 @@ async def _come_back(
             # This process hung, and another one went on with it meanwhile.
             found.end(EndReason.MOVED)
         if found is not None and found.ending is None:
-            return found, found.resume(request.page, resume.seq)
+            return found, found.resume(request.browser, resume.seq)
         # One that still ends here would end the one that goes on.
         await sessions().ended(session_id, user_id)
         return await _take_over(resume, start, request)
@@ -124,7 +124,7 @@ def _live(
         output_format=formats[1],
     )
     session = LiveSession(plan)
-    session.attach(request.page)
+    session.attach(request.browser)
     handover().listen()
     return session
 

@@ -177,7 +177,7 @@ class LiveSession:
             if self._alive():
                 clock.touch()
             attached = self.browser.browser
-            if attached is not None and self.stalled:
+            if attached is not None and self._stalled:
                 attached.release(*SLOW)
             if self.browser.away_s > config.grace_s:
                 self.end(EndReason.PAGE_GONE)
@@ -194,7 +194,7 @@ class LiveSession:
         return spoken or conversation.alive(self.clock.now()) or self.capabilities.waiting
 
     @property
-    def stalled(self) -> bool:
+    def _stalled(self) -> bool:
         """Whether the attached page has not acknowledged a full window for too long, or lags too far."""
         outbox = self.outbox
         unread = self.browser.stalled(blocked=outbox.blocked, acknowledged_seq=outbox.acknowledged_seq)

@@ -59,9 +59,9 @@ class ServiceSocket(WSListener):
     def on_ws_connected(self, transport: WSTransport) -> None:
         """Keep the transport, and let the system keep little of what is unread."""
         self.transport = transport
-        line = transport.underlying_transport.get_extra_info("socket")
-        if line is not None:
-            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD_BYTES)
+        raw = transport.underlying_transport.get_extra_info("socket")
+        if raw is not None:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD_BYTES)
         if self.unwanted:
             transport.disconnect(graceful=False)
 
