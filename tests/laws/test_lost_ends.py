@@ -15,7 +15,8 @@ from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation.actions import Save, SendBrowser, SendUpstream
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.errors import DecodeError
-from voiceapp.protocol import codec
+from voiceapp.protocol import codec, dialects
+from voiceapp.protocol.dialects import Dialect, Half
 from voiceapp.types import JsonObject
 
 SOON_MS = 40_000
@@ -215,42 +216,113 @@ def test_the_late_end_of_a_response_that_was_given_up_ends_no_other() -> None:
 ODD = st.sampled_from([None, 5, "x", [], {}, True, [None], {"a": 1}])
 
 
+USER = {"id": "item_u", "type": "message", "role": "user", "status": "completed",
+        "content": [{"type": "input_audio", "transcript": None}]}  # fmt: skip
+SPOKEN: list[JsonObject] = [
+    {"type": "input_audio_buffer.speech_started", "item_id": "item_u", "audio_start_ms": 0},
+    {"type": "input_audio_buffer.speech_stopped", "item_id": "item_u", "audio_end_ms": 900},
+    {"type": "input_audio_buffer.committed", "item_id": "item_u", "previous_item_id": None},
+    {"type": "conversation.item.added", "item": USER, "previous_item_id": None},
+    {"type": "conversation.item.done", "item": USER, "previous_item_id": None},
+    {"type": "conversation.item.input_audio_transcription.completed", "item_id": "item_u", "content_index": 0,
+     "transcript": "Hello there."},
+]  # fmt: skip
+PASSED = "time passes"
+"""Stands among events for a pause that is longer than any that is waited for."""
+
+
 @st.composite
-def mutated_answers(draw: st.DrawFn) -> list[JsonObject]:  # noqa: C901 - one step for each fault
-    """An ordinary answer with one to three faults: members missing or odd, events lost, doubled or moved."""
-    answer = copy.deepcopy(ANSWER)
+def mutated_turns(draw: st.DrawFn, dialect: Dialect, untouched: int) -> list[JsonObject]:
+    """An ordinary turn as a service spells it, of which all but the first ``untouched`` events may be broken.
+
+    One to three faults: members missing or odd, one and two levels deep; events lost, doubled, moved, late, or
+    all from one on.
+    """
+    turn = [*SPOKEN, *ANSWER]
+    named = [{"event_id": "e", **event} for event in turn]
+    spelt = [one for event in named for one in dialects.from_ga(event, dialect, Half.SERVER)]
+    kept, turn = copy.deepcopy(spelt[:untouched]), copy.deepcopy(spelt[untouched:])
     for _ in range(draw(st.integers(1, 3))):
-        place = draw(st.integers(0, len(answer) - 1))
-        event = answer[place]
-        match draw(st.sampled_from(["missing", "odd", "inner", "lost", "doubled", "moved", "cut"])):
-            case "missing":
-                event.pop(draw(st.sampled_from(sorted(event))), None)
-            case "odd":
-                event[draw(st.sampled_from(sorted(event)))] = draw(ODD)
-            case "inner":
-                inner = next((value for value in event.values() if isinstance(value, dict) and value), None)
-                if inner is not None:
-                    inner[draw(st.sampled_from(sorted(inner)))] = draw(ODD)
-            case "lost":
-                del answer[place]
-            case "doubled":
-                answer.insert(place, copy.deepcopy(event))
-            case "moved":
-                answer.insert(draw(st.integers(0, len(answer))), answer.pop(place))
-            case "cut":
-                del answer[place:]
-        answer = [event for event in answer if event]
-        if not answer:
-            break
-    return answer
+        if turn:
+            _break(draw, turn, draw(st.integers(0, len(turn) - 1)))
+    return [*kept, *(event for event in turn if event)]
 
 
-@settings(max_examples=300)
-@given(mutated_answers())
-def test_whatever_is_broken_the_next_turn_is_answered(answer: list[JsonObject]) -> None:
+def _break(  # noqa: C901 - one step for each fault
+    draw: st.DrawFn, turn: list[JsonObject], place: int
+) -> None:
+    event = turn[place]
+    match draw(st.sampled_from(["missing", "odd", "inner", "lost", "doubled", "moved", "late", "cut"])):
+        case "missing":
+            event.pop(draw(st.sampled_from(sorted(event) or [""])), None)
+        case "odd":
+            event[draw(st.sampled_from(sorted(event) or ["x"]))] = draw(ODD)
+        case "inner":
+            for inner in [value for value in event.values() if isinstance(value, dict) and value][:1]:
+                name = draw(st.sampled_from(sorted(inner)))
+                deeper = inner[name]
+                if isinstance(deeper, dict) and deeper and draw(st.booleans()):
+                    deeper[draw(st.sampled_from(sorted(deeper)))] = draw(ODD)
+                else:
+                    inner[name] = draw(ODD)
+        case "lost":
+            del turn[place]
+        case "doubled":
+            turn.insert(place, copy.deepcopy(event))
+        case "moved":
+            turn.insert(draw(st.integers(0, len(turn))), turn.pop(place))
+        case "late":
+            turn.insert(place, {"type": PASSED})
+        case "cut":
+            del turn[place:]
+
+
+def play(turn: list[JsonObject], dialect: Dialect) -> Scene:
+    """Let a service that may speak another dialect say a turn, as a connection reads it."""
     scene = Scene()
-    for event in answer:
-        scene.service(event)
+    for event in turn:
+        if event.get("type") == PASSED:
+            scene.now += SOON_MS
+            scene.actions += scene.talk.tick(scene.now)
+            continue
+        try:
+            read = dialects.to_ga(codec.decode_server_fields(json.dumps(event)), dialect, Half.SERVER)
+        except DecodeError:
+            continue
+        for fields in read:
+            scene.service({}, raw=json.dumps(fields))
+    return scene
+
+
+DIALECTS = pytest.mark.parametrize("dialect", [Dialect.GA, Dialect.PREVIEW])
+
+
+@DIALECTS
+@settings(max_examples=300)
+@given(data=st.data())
+def test_whatever_is_broken_the_next_turn_is_answered(dialect: Dialect, data: st.DataObject) -> None:
+    scene = play(data.draw(mutated_turns(dialect, 0)), dialect)
     scene.next_turn_is_asked_for()
     scene.actions += scene.talk.finish(scene.now)
     assert all(record.status != "in_progress" for record in scene.kept().values())
+
+
+@DIALECTS
+@settings(max_examples=200)
+@given(data=st.data())
+def test_what_came_whole_is_kept_and_shown_once_whatever_breaks_after_it(
+    dialect: Dialect, data: st.DataObject
+) -> None:
+    spoken = len([one for event in SPOKEN for one in dialects.from_ga(event, dialect, Half.SERVER)])
+    turn = data.draw(mutated_turns(dialect, spoken))
+    scene = play(turn, dialect)
+    scene.next_turn_is_asked_for()
+    scene.actions += scene.talk.finish(scene.now)
+    texts = [getattr(record, "generated_text", "") for record in scene.kept().values()]
+    assert texts.count("Hello there.") == 1
+    assert texts.count("Good day.") <= 1
+    shown = [json.loads(one.text) for one in scene.actions if isinstance(one, SendBrowser)]
+    transcribed = [one for one in shown if one["type"].endswith("transcription.completed")]
+    assert len(transcribed) == 1
+    sent = [event for event in turn if str(event.get("type")).endswith("transcript.delta")]
+    assert len([one for one in shown if one["type"].endswith("transcript.delta")]) <= len(sent)

@@ -81,7 +81,7 @@ class UpstreamLink:
         self._opened_answers = 0
         self._connected_once = False
         self._failures = self._renewals = 0
-        self._renew_not_before = 0.0
+        self._renew_not_before = self._dialled_at = 0.0
         self._lost: asyncio.Future[UpstreamError | None]
 
     def send(self, fields: JsonObject) -> None:
@@ -176,6 +176,7 @@ class UpstreamLink:
         if renewing:
             # There is a service meanwhile.
             hint.cancel()
+        dialled_at = asyncio.get_running_loop().time()
         try:
             upstream, first = await self._open()
         finally:
@@ -188,6 +189,7 @@ class UpstreamLink:
         self._opened_at, self._opened_loop_s = time.time(), asyncio.get_running_loop().time()
         self._opened_answers = self._owner.conversation.answers
         self._connected_once = True
+        self._dialled_at = dialled_at
         lost = self._lost = asyncio.get_running_loop().create_future()
 
         def receive(event: Event | UnknownEvent, text: str) -> None:
@@ -225,7 +227,7 @@ class UpstreamLink:
         Moves to a new one before the service's cap ends it.
         """
         loop = asyncio.get_running_loop()
-        ready_by = loop.time() + self._timeout_s
+        ready_by = self._dialled_at + self._timeout_s
         while True:
             if self._lost.done():
                 return self._lost.result()
@@ -238,7 +240,7 @@ class UpstreamLink:
             if not self._lost.done() and self._renewal_due():
                 try:
                     if await self._dial(renewing=True):
-                        ready_by = loop.time() + self._timeout_s
+                        ready_by = self._dialled_at + self._timeout_s
                         self._owner.perform([SendBrowser(SessionRenewed())])
                 except UpstreamError as error:
                     logger.warning("session %s: no new connection yet (%s)", self._session_id, error.code)
