@@ -133,12 +133,10 @@ async def test_a_model_that_only_calls_tools_is_asked_for_an_answer(
         await used(upstream, "wait", 2, number=2)
         assert (await upstream.expect("response.create"))["response"] == {"tool_choice": "none"}
         assert "2 times" in (await page.until("notice", code="tool_rounds_spent"))["message"]
-        refused = json.loads(await used(upstream, "wait", 3, number=3))
-        assert refused["error"]["code"] == "tool_rounds_exceeded"
+        assert await used(upstream, "wait", 3, number=3) == "gate 3"
         await page.until("notice", code="tool_rounds_exceeded")
         await upstream.user_turn("hello there")
         assert await used(upstream, "wait", 4, number=1) == "gate 1"
         assert "response" not in await upstream.expect("response.create")
         assert len(upstream.sent_to_me("response.create")) == 3
-        statuses = ["completed", "completed", "failed", "completed"]
-        assert await calls_made(ready) == [(f"call_{n}", how) for n, how in enumerate(statuses, 1)]
+        assert await calls_made(ready) == [(f"call_{n}", "completed") for n in (1, 2, 3, 4)]

@@ -343,6 +343,7 @@ def answer(coding: str, body: bytes, *more: str) -> bytes:
         ("identity", b"It is on its way."),
         ("gzip, identity", gzip.compress(b"It is on its way.", mtime=0)),
     ],
+    ids=range(7),
 )
 async def test_packed_answers_are_opened_though_nobody_asks_for_them(coding: str, body: bytes) -> None:
     async with answering(answer(coding, body)) as (tools, heads):
@@ -372,6 +373,7 @@ async def test_a_packed_answer_is_cut_where_others_are() -> None:
         ("deflate", zlib.compress(bytes(99))[:-1], "The service broke off in a packed answer."),
         (", ".join(["gzip"] * 4), b"x", "The service packs its answers more than 3 times."),
     ],
+    ids=range(7),
 )
 async def test_what_is_packed_and_cannot_be_opened_is_told(coding: str, body: bytes, sentence: str) -> None:
     async with answering(answer(coding, body)) as (tools, _):

@@ -17,7 +17,7 @@ from voiceapp.conversation.actions import Action, CallTool, Save, SendBrowser, S
 from voiceapp.conversation.calls.approvals import Approval, Approvals
 from voiceapp.conversation.calls.functions import FunctionCalls, PendingCall
 from voiceapp.conversation.calls.mcp import McpCalls, McpEvent
-from voiceapp.conversation.calls.rounds import REFUSED, Rounds
+from voiceapp.conversation.calls.rounds import Rounds
 from voiceapp.conversation.calls.shown import CallEvents
 from voiceapp.conversation.items import Items
 from voiceapp.conversation.lifecycle import Lifecycle
@@ -93,12 +93,6 @@ class CallFlow:
             *self.shown.call_started(call.call_id, call.item_id, index, call.name),
             *self.shown.arguments_done(call.call_id, call.arguments),
         ]
-        if self.rounds.exceeded:
-            refused = msgspec.json.encode(REFUSED).decode()
-            return [
-                *actions,
-                *self.call_returned(call.call_id, refused, status="failed", now=call.started_ms),
-            ]
         # What is no JSON object never reaches the function, so there is nothing to ask.
         if call.name not in self.ask_first or not _is_object(call.arguments):
             return [*actions, due]

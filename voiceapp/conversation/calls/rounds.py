@@ -19,8 +19,6 @@ EXCEEDED: Final = (
     "tool_rounds_exceeded",
     "The assistant goes on calling tools instead of answering, so this ends here. Ask in another way.",
 )
-REFUSED: Final = {"error": {"code": "tool_rounds_exceeded", "message": "Answer without tools now."}}
-"""What a call is answered that comes after the model was asked for none."""
 
 
 @dataclass(slots=True)
