@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,12 +16,14 @@ from dataclasses import dataclass
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from voiceapp.loadtest import figures
 from voiceapp.loadtest.figures import Findings, Limit, Piece, Plan, Search, Verdict, describe, judge
 
 MAX_SETTLE_S = 60.0
+_BUTTON = re.compile(r'name="csrfmiddlewaretoken" value="([A-Za-z0-9]+)"')
+"""What the page of a sign-in link has its button send along."""
 _ROOT = Path(__file__).resolve().parents[2]
 
 Say = Callable[[str], None]
@@ -347,7 +350,10 @@ def _running_product(service: str) -> Iterator[Relay]:
             cookies = CookieJar()
             opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
             try:
-                opener.open(link, timeout=10).close()
+                with opener.open(link, timeout=10) as page:
+                    button = _BUTTON.search(page.read().decode())
+                pressed = urlencode({"csrfmiddlewaretoken": button[1] if button else ""}).encode()
+                opener.open(link, pressed, timeout=10).close()
             except OSError as error:
                 raise RunEnded(f"voiceapp could not be signed in to: {error}") from error
             headers = {
