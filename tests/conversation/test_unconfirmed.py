@@ -264,3 +264,46 @@ def test_whenever_the_line_breaks_every_turn_is_committed_whole(steps: list[str]
     for step in [*steps, "lose"]:
         getattr(turns, step)()
         assert turns.served() == turns.spoken[turns.before :]
+
+
+def test_other_settings_in_mid_turn_send_nothing_again() -> None:
+    """Tools of a server come while the user speaks, and the service takes them."""
+    talk = Talk(PUSH_TO_TALK)
+    talk.connect()
+    talk.hear(*SPOKEN)
+    talk.type("And?")
+    given = list(talk.given)
+    talk.service({"type": "session.updated", "session": PUSH_TO_TALK})
+    assert talk.given == given
+
+
+def test_all_that_was_typed_before_there_was_a_service_is_kept_at_the_end() -> None:
+    talk = Talk(HANDS_FREE)
+    talk.type("one")
+    talk.type("two")
+    records = saved(talk.talk.finish(5), ItemRecord)
+    assert [record.generated_text for record in records] == ["one", "two"]
+    assert len({record.item_id for record in records} - {""}) == 2
+
+
+def test_what_is_said_while_somebody_else_takes_over_is_kept_for_them() -> None:
+    talk = Talk(HANDS_FREE)
+    talk.connect()
+    said = [frame(number % 50) for number in range(200)]
+    talk.talk.hand_over(AssistantConfig(slug="b", name="B"), [], {}, silence_ms=30_000)
+    talk.hear(*said)
+    talk.lose()
+    talk.connect()
+    assert [one for one in talk.given if isinstance(one, bytes)] == said
+
+
+def test_a_turn_that_is_over_and_not_committed_is_speech_as_well() -> None:
+    talk = Talk(HANDS_FREE)
+    talk.connect()
+    talk.service({"type": "input_audio_buffer.speech_started", "item_id": "i", "audio_start_ms": 0})
+    said = [frame(number % 50) for number in range(300)]
+    talk.hear(*said)
+    talk.service({"type": "input_audio_buffer.speech_stopped", "item_id": "i", "audio_end_ms": 6_000})
+    talk.lose()
+    talk.connect()
+    assert talk.given == said

@@ -233,10 +233,10 @@ PASSED = "time passes"
 
 @st.composite
 def mutated_turns(draw: st.DrawFn, dialect: Dialect, untouched: int) -> list[JsonObject]:
-    """An ordinary turn as a service spells it, of which all but the first ``untouched`` events may be broken.
+    """An ordinary turn as a service spells it, of which all but the first ``untouched`` events may break.
 
-    One to three faults: members missing or odd, one and two levels deep; events lost, doubled, moved, late, or
-    all from one on.
+    One to three faults: members missing or odd, one and two levels deep; events lost, doubled, moved, late,
+    or all from one on.
     """
     turn = [*SPOKEN, *ANSWER]
     named = [{"event_id": "e", **event} for event in turn]

@@ -23,6 +23,9 @@ def receive(parts: Parts, event: Event | UnknownEvent, now: float) -> list[Actio
         return [parts.refuse(*refusal, event)]
     if page_policy.is_approval(event):
         return _approval(parts, event, now)
+    if isinstance(event, events.ConversationItemCreate) and not isinstance(event.item.get("id"), str):
+        # By it the service's echo is known, and with it that the message has arrived.
+        event = msgspec.structs.replace(event, item={**event.item, "id": f"item_{parts.own.next_id()}"})
     return take(parts, event, now)
 
 
@@ -64,9 +67,6 @@ def _create_response(parts: Parts, event: events.ResponseCreate, now: float) -> 
 
 
 def _add_item(parts: Parts, event: events.ConversationItemCreate, now: float) -> list[Action]:
-    if not isinstance(event.item.get("id"), str):
-        # By it the service's echo is known, and with it that the message has arrived.
-        event = msgspec.structs.replace(event, item={**event.item, "id": f"item_{parts.own.next_id()}"})
     parts.calls.rounds.turn_began()
     return _send_on(parts, event, now)
 

@@ -61,19 +61,22 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
             items=items,
             speaker=Speaker(items, own),
             negotiation=Negotiation(assistant, transcription_model, tools or []),
-            calls=CallFlow(
-                own,
-                lifecycle,
-                items,
-                assistant.mcp_servers,
-                approval_ms,
-                ask_first,
-                assistant.max_tool_rounds,
-            ),
+            calls=self._calls_of(assistant, own, lifecycle, items, ask_first),
             lifecycle=lifecycle,
             unconfirmed=Unconfirmed(microphone),
             silence_ms=silence_ms,
         )
+
+    def _calls_of(
+        self,
+        assistant: AssistantConfig,
+        own: OwnEvents,
+        lifecycle: Lifecycle,
+        items: Items,
+        ask_first: Mapping[str, tuple[str, str]] | None,
+    ) -> CallFlow:
+        servers, rounds = assistant.mcp_servers, assistant.max_tool_rounds
+        return CallFlow(own, lifecycle, items, servers, self._approval_ms, ask_first, rounds)
 
     def hand_over(
         self,
@@ -85,20 +88,14 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
     ) -> None:
         """Give another assistant the word; the next connection is configured for it."""
         parts = self._parts
+        if self.ready:
+            parts.unconfirmed.connection_lost(spoken=parts.speech_open)
         parts.silence_ms = silence_ms
         parts.assistant = assistant
         parts.negotiation = Negotiation(assistant, self._transcription_model, tools)
         # Two that hand over to each other for ever are rounds as well.
-        made = parts.calls.rounds.made
-        parts.calls = CallFlow(
-            parts.own,
-            parts.lifecycle,
-            parts.items,
-            assistant.mcp_servers,
-            self._approval_ms,
-            ask_first,
-            assistant.max_tool_rounds,
-        )
+        made = min(parts.calls.rounds.made, assistant.max_tool_rounds)
+        parts.calls = self._calls_of(assistant, parts.own, parts.lifecycle, parts.items, ask_first)
         parts.calls.rounds.made = made
         parts.items.captions = assistant.transcription is not None
         parts.owes_response = True
@@ -296,8 +293,7 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
         parts.sequencer.reset()
         parts.own.clear()
         if self.ready:
-            spoken = parts.turn.speaking or parts.negotiation.turn_detection is None
-            parts.unconfirmed.connection_lost(spoken=spoken)
+            parts.unconfirmed.connection_lost(spoken=parts.speech_open)
         parts.turn.connection_lost()
         parts.negotiation.connection_lost()
         parts.speaker.connection_lost(now)

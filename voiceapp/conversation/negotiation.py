@@ -61,7 +61,10 @@ class Negotiation:
     hosting: bool = False
     functions_sent: int = 0
     left_out: set[str] = field(default_factory=set)
-    """Functions and settings that the service refused by name."""
+    """Functions that the service refused by name."""
+    settings_left_out: set[str] = field(default_factory=set)
+    sent_names: list[str] | None = None
+    """The functions of the last update, in their order."""
     expires_at: float | None = None
     refusal: str = ""
     """Why the service takes the settings neither as they are nor with less, in a sentence."""
@@ -80,23 +83,24 @@ class Negotiation:
         """Return the ``session.update`` that asks for it."""
         self.functions_sent = len(self.tools)
         servers = self.assistant.mcp_servers if self.has_mcp else ()
-        tools = [*self.functions, *(server.to_ga() for server in servers)]
+        tools = [*self.functions(), *(server.to_ga() for server in servers)]
         session = session_fields(self.assistant, tools, self.transcription_model)
-        for setting in self.left_out & OPTIONAL.keys():
+        for setting in self.settings_left_out:
             _remove(session, OPTIONAL[setting])
         return {"type": "session.update", "session": session}
 
-    @property
     def functions(self) -> list[JsonObject]:
-        """The functions that the service has not refused."""
-        return [tool for tool in self.tools if tool["name"] not in self.left_out]
+        """Return the functions that the service has not refused, to be sent."""
+        functions = [tool for tool in self.tools if tool["name"] not in self.left_out]
+        self.sent_names = [str(tool["name"]) for tool in functions]
+        return functions
 
     def tools_update(self) -> list[JsonObject]:
         """Return a ``session.update`` for functions that came after the first one, if there are some."""
         if self.functions_sent == len(self.tools):
             return []
         self.functions_sent = len(self.tools)
-        return [{"type": "session.update", "session": {"type": "realtime", "tools": self.functions}}]
+        return [{"type": "session.update", "session": {"type": "realtime", "tools": self.functions()}}]
 
     def host(self) -> list[HostServers]:
         """Ask, once, that the servers be called from here where the service calls none."""
@@ -135,7 +139,7 @@ class Negotiation:
         if given_up := self.fall_back(error):
             return notice(*_GIVEN_UP[given_up], "warning"), self.session_update()
         if setting := self._refused_setting(error):
-            self.left_out.add(setting)
+            self.settings_left_out.add(setting)
             sentence = f"This service does not take “{setting}”, so it is left out: {message}"
             return notice("setting_refused", sentence, "warning"), self.session_update()
         sentence = f"The service refused the assistant's settings: {message}"
@@ -164,11 +168,12 @@ class Negotiation:
 
     def _refused_function(self, error: JsonObject) -> str:
         """Return the function that a refusal is about, by its place or its name; nothing if it is of none."""
-        names = [str(tool["name"]) for tool in self.functions]
+        sent = [str(tool["name"]) for tool in self.tools] if self.sent_names is None else self.sent_names
+        names = [name for name in sent if name not in self.left_out]
         place = re.search(r"\btools\[(\d+)\]|\btools\.(\d+)\b", str(error.get("param")))
         if place:
             index = int(place[1] or place[2])
-            return names[index] if index < len(names) else ""
+            return sent[index] if index < len(sent) else ""
         if "tool" not in f"{error.get('param')} {error.get('code')} {error.get('message')}".lower():
             return ""
         named = set(re.findall(r"[\w-]+", str(error.get("message"))))
@@ -179,7 +184,7 @@ class Negotiation:
         param = str(error.get("param") or "").lower()
         for setting in OPTIONAL:
             spellings = (setting, setting.replace("output_tokens", "response_output_tokens"))
-            if setting not in self.left_out and any(one in param for one in spellings):
+            if setting not in self.settings_left_out and any(one in param for one in spellings):
                 return setting
         return ""
 

@@ -96,8 +96,12 @@ class Parts:
 
     def keep_speech(self) -> None:
         """Keep what may be speech for the next connection: all, where the user says when a turn is over."""
-        by_user = self.negotiation.turn_detection is None
-        self.unconfirmed.keep_speech(by_user or self.turn.speaking)
+        self.unconfirmed.keep_speech(self.speech_open)
+
+    @property
+    def speech_open(self) -> bool:
+        """Whether a turn is being spoken, or may be: always where the user says when one is over."""
+        return self.turn.uncommitted or self.negotiation.turn_detection is None
 
     def stop(self, response_id: str | None = None) -> list[JsonObject]:
         """Want no more of a response, or of whatever is under way; return what to send."""

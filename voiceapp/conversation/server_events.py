@@ -69,14 +69,14 @@ def _session_updated(parts: Parts, event: events.SessionUpdated, text: str, now:
     agreed = parts.negotiation.session_updated(event.session)
     if parts.negotiation.refusal:
         return [notice("configuration_refused", parts.negotiation.refusal, "error")]
+    updates = [parts.own.send(update, "configure") for update in parts.negotiation.tools_update()]
+    agreement: list[Action] = [agreed, SendBrowser(negotiation.without_instructions(event)), *updates]
+    if parts.lifecycle.state is State.READY:
+        # Only the settings are others; what waits for a confirmation has been sent.
+        parts.keep_speech()
+        return agreement
     parts.lifecycle.enter(State.READY)
-    return [
-        agreed,
-        SendBrowser(negotiation.without_instructions(event)),
-        *(parts.own.send(update, "configure") for update in parts.negotiation.tools_update()),
-        *parts.calls.connection_made(now),
-        *_catch_up(parts, now),
-    ]
+    return [*agreement, *parts.calls.connection_made(now), *_catch_up(parts, now)]
 
 
 def _catch_up(parts: Parts, now: float) -> list[Action]:
@@ -191,8 +191,7 @@ def _transcribed(
 ) -> list[Action]:
     speechless = event.item_id in parts.turn.speechless
     if not event.transcript.strip():
-        # Nobody need answer it.
-        parts.turn.unanswered = False
+        parts.turn.wordless(event.item_id)
     return [
         SendBrowser(text),
         *parts.items.transcribed(event.item_id, event.transcript, now, speechless=speechless),
@@ -209,7 +208,7 @@ def _response_created(parts: Parts, event: events.ResponseCreated, text: str, no
     lost = list[Action]()
     # A service that goes on by itself after each call would go round without being asked.
     unasked = parts.sequencer.asked is None and not parts.turn_owed
-    ends = unasked and parts.calls.rounds.exceeded
+    ends = unasked and parts.calls.rounds.exceeded and not parts.sequencer.stopped
     if not parts.sequencer.is_beside(event.response):
         lost = parts.lost_before(str(event.response.get("id") or ""), now)
         parts.turn.response_began()

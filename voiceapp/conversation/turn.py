@@ -36,8 +36,11 @@ class UserTurn:
 
     speaking: bool = False
     speechless: set[str] = field(default_factory=set)
+    uncommitted: bool = False
+    """Whether speech has begun of which the service has made no item yet."""
     unanswered: bool = False
     """Whether a turn was committed, and the service has not begun to answer it."""
+    _committed_id: str = ""
     _stopped_ms: float | None = None
     _answer_by_ms: float = 0.0
     _loudest_dbfs: float = -math.inf
@@ -45,7 +48,7 @@ class UserTurn:
 
     def speech_started(self) -> None:
         """The user speaks."""
-        self.speaking = True
+        self.speaking = self.uncommitted = True
 
     def speech_stopped(self, now: float) -> None:
         """The user spoke."""
@@ -82,11 +85,16 @@ class UserTurn:
 
     def committed(self, item_id: str) -> None:
         """The service made an item of the turn, by the commit before all others where there was one."""
-        self.unanswered = True
+        self.unanswered, self._committed_id = True, item_id
         # What is an item is over, also where the service has not said so.
-        self.speaking = False
+        self.speaking = self.uncommitted = False
         if self._quiet_commits and self._quiet_commits.popleft():
             self.speechless.add(item_id)
+
+    def wordless(self, item_id: str) -> None:
+        """No words were heard in a turn: if it was the last, nobody need answer it."""
+        if item_id == self._committed_id:
+            self.unanswered = False
 
     def commit_refused(self, code: str | None) -> None:
         """The service refused something of the page's: the commit before all others, by its code."""
@@ -95,7 +103,8 @@ class UserTurn:
 
     def connection_lost(self) -> None:
         """The service is gone, and with it what it had heard of the turn and what was under way."""
-        self.speaking, self._answer_by_ms = False, 0.0
+        self.speaking = self.uncommitted = False
+        self._answer_by_ms = 0.0
         self.unanswered = False
         self._quiet_commits.clear()
         self._loudest_dbfs = -math.inf

@@ -44,10 +44,14 @@ class Unpacked(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         opener: zlib._Decompress | None = None
+        begun = False
         async for packed in self._stream:
+            if opener is None and begun:
+                # Zeros may stand behind what was packed, in a piece of their own.
+                packed = packed.lstrip(b"\0")
             more = bool(packed)
             while more:
-                opener = opener or self._opener(packed)
+                opener, begun = opener or self._opener(packed), True
                 try:
                     piece = opener.decompress(packed, PIECE_BYTES)
                 except zlib.error:
@@ -62,7 +66,7 @@ class Unpacked(httpx2.AsyncByteStream):
                     packed, opener = opener.unused_data.lstrip(b"\0"), None
                     more = bool(packed)
                 elif opener.eof:
-                    more = False
+                    return
                 if more:
                     # Others on this loop go first.
                     await asyncio.sleep(0)

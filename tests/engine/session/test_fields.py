@@ -11,7 +11,7 @@ import pydantic
 import pytest
 from openai.types import realtime
 
-from tests.parts.contracts import Realtime
+from tests.parts.contracts import Realtime, load
 from tests.parts.engine_parts import Client, bring, error_of, quiet, spoken_turn, start_reply
 from voiceapp.engine.session import validation
 from voiceapp.engine.session.actions import Listen, StartReply
@@ -397,6 +397,7 @@ def test_the_table_has_every_field_of_the_contract_file() -> None:
 def contract_settings() -> Iterator[tuple[str, str, Any]]:
     """Yield an event, a field of its ``session`` or ``response``, and a value, as the contract has them."""
     contract = Realtime()
+    load(Realtime.FILE)
     for kind, inner in (
         ("session.update", "session"),
         ("transcription_session.update", "session"),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceapp.text.chat.options import ServiceOptions
+from voiceapp.types import JsonObject
 
 LOOK = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 BUY = {"type": "function", "function": {"name": "buy", "parameters": {"type": "array"}}}
@@ -228,3 +229,35 @@ def test_whatever_is_sent_and_refused_requests_can_be_made(
         assert isinstance(options.learn(refusal, sent), str)
         assert options.fitted(sent) == options.fitted(options.fitted(sent)) or "response_format" in sent
     assert "messages" in options.fitted({**BODY, "messages": messages})
+
+
+TOOLS_SENT: list[JsonObject] = [{"type": "function", "function": {"name": "clock", "parameters": {}}}]
+
+
+@pytest.mark.parametrize(
+    ("sent", "refusal"),
+    [
+        ({"tools": []}, {"error": {"message": "[] is too short - 'tools'"}}),
+        (
+            {"tools": TOOLS_SENT, "tool_choice": "odd"},
+            {
+                "error": {
+                    "param": "tool_choice",
+                    "message": "Invalid value: 'odd'. Supported values are: 'auto'.",
+                }
+            },
+        ),
+    ],
+)
+def test_what_one_request_says_wrongly_takes_tools_from_nobody(sent: JsonObject, refusal: JsonObject) -> None:
+    options = ServiceOptions()
+    options.learn(refusal, {"messages": [], **sent})
+    fitted = options.fitted({"messages": [], "tools": TOOLS_SENT, "tool_choice": "auto"})
+    assert (fitted["tools"], fitted["tool_choice"]) == (TOOLS_SENT, "auto")
+
+
+@pytest.mark.parametrize(
+    "body", [{"tools": []}, {"tool_choice": "auto"}, {"tools": [], "tool_choice": "none"}]
+)
+def test_no_tools_are_not_asked_for_at_all(body: JsonObject) -> None:
+    assert ServiceOptions().fitted({"messages": [], **body}) == {"messages": []}

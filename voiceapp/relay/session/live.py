@@ -286,7 +286,7 @@ class LiveSession:
     def detach(self, browser: Browser) -> None:
         """A page's socket is gone; the session waits for the next one."""
         self.browser.detach(browser)
-        if self.finished.is_set():
+        if self.finished.is_set() and not self.attached:
             self._forget()
 
     @property
@@ -342,7 +342,8 @@ class LiveSession:
                         self.link.send_audio(rest)
                     self.link.send(action.fields)
                 case actions.SendSpeech():
-                    self.link.send_audio(self.transcoding.to_upstream(action.frame))
+                    if samples := self.transcoding.to_upstream(action.frame):
+                        self.link.send_audio(samples)
                 case actions.Save():
                     self._save(action.record)
                 case actions.EndAudio():

@@ -117,6 +117,7 @@ class Outbox:
         self._messages.clear()
         self._kept_bytes = self._flight_bytes = 0
         self._next_to_send = self._next_seq
+        self._empty.set()
 
     def acknowledge(self, seq: int) -> None:
         """The page has everything up to ``seq``; a number that was never sent says nothing."""

@@ -150,6 +150,8 @@ class Upstream:
         self._closing = True
         if self._transport.is_disconnected:
             return
+        # Its answer has to be read.
+        self._socket.hold(False)
         self._transport.send_close(WSCloseCode.OK)
         try:
             async with asyncio.timeout(2):

@@ -182,6 +182,7 @@ class UpstreamLink:
         finally:
             hint.cancel()
         if renewing and not self._lost.done() and not self._renewal_due():
+            self._renew_not_before = asyncio.get_running_loop().time() + RENEW_AGAIN_S
             await upstream.aclose()
             return False
         self._renewals = self._renewals + 1 if renewing and not self._proved_itself() else 0
@@ -258,8 +259,6 @@ class UpstreamLink:
         expires_at = conversation.expires_at
         if expires_at is None or not conversation.ready or self._renewals >= RECONNECTS:
             return False
-        if asyncio.get_running_loop().time() < self._renew_not_before:
-            return False
         end_part = (expires_at - self._opened_at) * RENEW_SHARE
         if end_part <= 0:
             # Over before it began: the service's clock is another.
@@ -268,6 +267,7 @@ class UpstreamLink:
         open_s = asyncio.get_running_loop().time() - self._opened_loop_s
         left = expires_at - self._opened_at - open_s
         quiet = conversation.quiet(self._owner.clock.now())
+        quiet &= asyncio.get_running_loop().time() >= self._renew_not_before
         return left < min(RENEW_AT_LAST_S, end_part) or (left < min(RENEW_BEFORE_S, end_part) and quiet)
 
 

@@ -78,7 +78,10 @@ class ServiceOptions:
         self._fit_limit(fitted)
         if self._tools and isinstance(fitted.get("tools"), list):
             fitted["tools"] = [tool for tool in fitted["tools"] if _key(tool) not in self._tools]
-        if body.get("tools") and not fitted.get("tools"):
+        if "tools" not in fitted:
+            # Services refuse a choice among none.
+            fitted.pop("tool_choice", None)
+        if "tools" in body and not fitted.get("tools"):
             for name in ("tools", "tool_choice", "parallel_tool_calls"):
                 fitted.pop(name, None)
         elif self._tools and _chosen(fitted) not in (None, *map(_name, fitted.get("tools") or ())):
@@ -122,7 +125,9 @@ class ServiceOptions:
             return ""
         if name not in sent or name not in _OPTIONAL:
             return ""
-        if _WRONG_VALUE.search(explained) and not _UNKNOWN.search(explained):
+        unknown = _UNKNOWN.search(explained) or _NO_TOOLS.search(explained)
+        if not unknown and (_WRONG_VALUE.search(explained) or name in ("tools", "tool_choice")):
+            # What one request asked for is wrong, and others may ask for tools.
             return ""
         if name == "response_format" and "schema" in explained.lower() and not _UNKNOWN.search(explained):
             # This one schema is not to its liking.
