@@ -32,6 +32,14 @@ async def lost(page: Page, upstream: Service) -> list[dict[str, Any]]:
     return upstream.received[before:]
 
 
+async def returned(upstream: Service, toolbox: dict[str, Any]) -> dict[str, Any]:
+    """Let the model call a tool, and the tool return; return the event that brings its output."""
+    await upstream.send({"type": "response.created", "response": {"id": "resp_1", "output": []}})
+    await call(upstream, 1, '{"number": 1}')
+    toolbox["gates"][1].set()
+    return await upstream.expect("conversation.item.create")
+
+
 def created(sent: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [event["item"] for event in sent if event["type"] == "conversation.item.create"]
 
@@ -40,10 +48,7 @@ async def test_a_tools_output_that_was_not_echoed_is_given_to_the_next_connectio
     talking: Talk, handy: dict[str, str], toolbox: dict[str, Any]
 ) -> None:
     async with talking(start=handy) as (page, upstream):
-        await upstream.send({"type": "response.created", "response": {"id": "resp_1", "output": []}})
-        await call(upstream, 1, '{"number": 1}')
-        toolbox["gates"][1].set()
-        await upstream.expect("conversation.item.create")
+        await returned(upstream, toolbox)
         sent = await lost(page, upstream)
         pair = [(item["type"], item["call_id"]) for item in created(sent)]
         assert pair == [("function_call", "call_1"), ("function_call_output", "call_1")]
@@ -56,10 +61,7 @@ async def test_an_output_whose_call_the_service_does_not_know_is_given_with_it_o
     talking: Talk, handy: dict[str, str], toolbox: dict[str, Any]
 ) -> None:
     async with talking(start=handy) as (page, upstream):
-        await upstream.send({"type": "response.created", "response": {"id": "resp_1", "output": []}})
-        await call(upstream, 1, '{"number": 1}')
-        toolbox["gates"][1].set()
-        output = await upstream.expect("conversation.item.create")
+        output = await returned(upstream, toolbox)
         unknown = {"type": "invalid_request_error", "code": "invalid_tool_call_id", "message": "Unknown."}
         await upstream.send({"type": "error", "error": {**unknown, "event_id": output["event_id"]}})
         again = [await upstream.expect("conversation.item.create") for _ in range(2)]
