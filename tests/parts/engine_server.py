@@ -23,6 +23,7 @@ from tests.parts.quick_server import QuickServer, in_this_loop
 from tests.parts.waits import PATIENCE_S
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.engine.server.consumer import RealtimeConsumer
+from voiceapp.serving.http_protocol import HttpProtocol
 from voiceapp.serving.socket_protocol import SocketProtocol
 
 TIMEOUT_S = PATIENCE_S
@@ -43,6 +44,7 @@ class EngineServer(QuickServer):
             app or RealtimeConsumer.as_asgi(),
             lifespan="off",
             log_level="warning",
+            http=HttpProtocol,
             ws=SocketProtocol,
             ws_max_size=32 * 1024 * 1024,
             ws_per_message_deflate=False,

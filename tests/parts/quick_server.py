@@ -10,6 +10,7 @@ from typing import Any
 
 import uvicorn
 
+from voiceapp.serving.http_protocol import HttpProtocol
 from voiceapp.serving.socket_protocol import SocketProtocol
 
 _LOOK_S = 0.002
@@ -80,6 +81,7 @@ async def in_this_loop(app: Any) -> AsyncIterator[str]:
                 lifespan="off",
                 log_config=None,
                 log_level="warning",
+                http=HttpProtocol,
                 ws=SocketProtocol,
                 ws_max_size=32 * 1024 * 1024,
                 ws_per_message_deflate=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import Final
 
 from voiceapp.serving.refusals import refusals
@@ -13,6 +14,11 @@ _HANDSHAKE: Final = "SSL handshake failed"
 
 _NO_HTTP: Final = frozenset(["Invalid HTTP request received.", "Unsupported upgrade request."])
 """What Uvicorn says of each request that is none."""
+
+
+def head_given_up() -> bool:
+    """Whether the exception being handled is h11's of a head whose end has not come after so many bytes."""
+    return getattr(sys.exception(), "error_status_hint", 400) == 431
 
 
 class LostLines(logging.Filter):
@@ -39,5 +45,8 @@ class NoRequests(logging.Filter):
         counted = refusals.get()
         if counted is None or record.msg not in _NO_HTTP:
             return True
+        if head_given_up():
+            # Whoever answers it says so.
+            return False
         counted.note(record.msg, f"Refused a connection: {record.msg}")
         return False

@@ -18,6 +18,7 @@ from voiceapp.datafolder.server_note import (
     remove_server_file,
     write_server_file,
 )
+from voiceapp.serving.http_protocol import HttpProtocol
 from voiceapp.serving.socket_protocol import SocketProtocol
 from voiceapp.signals import server_stopping
 
@@ -35,6 +36,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 "voiceapp.asgi:application",
                 loop="asyncio" if sys.platform == "win32" else "uvloop",
+                http=HttpProtocol,
                 ws=SocketProtocol,
                 # Uvicorn closes a socket at a longer message; the engine takes 15 MiB of audio in base64.
                 ws_max_size=MAX_MESSAGE_BYTES,
