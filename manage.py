@@ -81,7 +81,7 @@ def quietly(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> None:
-    """Become pytest; the whole suite runs on all cores, at most four of them."""
+    """Become pytest; the whole suite runs in several processes, at most four."""
     os.chdir(ROOT)
     os.environ.pop("DJANGO_SETTINGS_MODULE", None)
     # Tests start the app some forty times. Compiling its packages anew takes longer than all the rest of a
@@ -90,7 +90,9 @@ def test(arguments: list[str]) -> None:
         os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "var" / "pycache"))
     whole = not any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     # A module's tests stay in one process, which makes their servers once.
-    shared = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+    # One process more than there are cores: there is always one that waits for a server to start.
+    processes = min(4, (os.cpu_count() or 1) + 1)
+    shared = ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
     run([sys.executable, "-m", "pytest", *(shared if whole else []), *arguments])
 
 

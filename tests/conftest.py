@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import importlib
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
 from tests.parts.clock import DrivenLoop
+from tests.parts.examples import examples
+from tests.parts.places import ROOT
 from tests.parts.waits import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -29,7 +33,10 @@ _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "dj
 
 # How long an example may take depends on the machine.
 hypothesis.settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "any machine",
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("any machine")
 
@@ -37,6 +44,23 @@ hypothesis.settings.load_profile("any machine")
 def pytest_asyncio_loop_factories() -> dict[str, type[DrivenLoop]]:
     """Give every test a clock that it can put forward."""
     return {"driven": DrivenLoop}
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Import the test modules from another end than the workers beside this one do.
+
+    In a fresh clone each file is compiled once, by who comes to it first, and what the others have compiled
+    need not be. What cannot be imported is told when it is collected.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None:
+        return
+    modules = sorted(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py"))
+    modules = [path for path in modules if path.parts[1] not in ("browser", "sdks", "benchmarks")]
+    place = int(worker["workerid"].removeprefix("gw")) * len(modules) // worker["workercount"]
+    for path in modules[place:]:
+        with suppress(Exception):
+            importlib.import_module(".".join(path.with_suffix("").parts))
 
 
 @pytest.hookimpl(trylast=True)

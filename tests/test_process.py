@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from ipaddress import IPv6Network
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from struct import Struct
 from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
 from typing import Any, Final
@@ -25,6 +26,7 @@ from django.dispatch import Signal
 from django.urls import URLPattern, URLResolver
 
 from tests.parts.places import ROOT
+from tests.parts.sources import trees
 from voiceapp import config
 from voiceapp.process import Process, current, running
 from voiceapp.records.store.writer import StoreUnavailable, writer
@@ -166,25 +168,24 @@ def test_what_is_closed_takes_nothing_more() -> None:
         keep.post(lambda: None)
 
 
-def sources() -> list[Path]:
-    return sorted((ROOT / "voiceapp").rglob("*.py"))
-
-
-def own_values() -> Iterator[tuple[str, str, Any]]:
-    """Yield (module, name, value) of what each module assigns when it is imported; settings are Django's."""
-    for path in sources():
+@cache
+def own_values() -> list[tuple[str, str, Any]]:
+    """Return (module, name, value) of what each module assigns when it is imported; settings are Django's."""
+    found: list[tuple[str, str, Any]] = []
+    for path, tree in trees().items():
         if "migrations" in path.parts or path.name == "settings.py":
             continue
         dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         module = importlib.import_module(dotted)
-        for node in statements(ast.parse(path.read_text()).body):
+        for node in statements(tree.body):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for name in (
                 one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)
             ):
                 # A variable of a loop may be gone, an annotation have no value.
                 if name in vars(module) and not name.startswith("__"):
-                    yield dotted, name, vars(module)[name]
+                    found.append((dotted, name, vars(module)[name]))
+    return found
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.Assign | ast.AnnAssign]:
@@ -234,15 +235,15 @@ def mutated(tree: ast.AST) -> Iterator[str]:
 def test_no_module_makes_an_object_with_a_state_of_its_own_when_it_is_imported() -> None:
     changing = {f"{module}:{name}" for module, name, value in own_values() if not never_changes(value)}
     assert changing == CHANGE.keys()
-    assert not [path for path in sources() if re.search(r"^\s+global ", path.read_text(), re.MULTILINE)]
+    assert not [path for path in trees() if re.search(r"^\s+global ", path.read_text(), re.MULTILINE)]
 
 
 def test_no_module_puts_anything_into_what_it_made_when_it_was_imported() -> None:
     tables = {name for _, name, value in own_values() if isinstance(value, dict | list | set | np.ndarray)}
     found = {
         f"{path.relative_to(ROOT)}:{name}"
-        for path in sources()
-        for name in mutated(ast.parse(path.read_text()))
+        for path, tree in trees().items()
+        for name in mutated(tree)
         if name in tables
     }
     assert found == set()
@@ -268,8 +269,8 @@ def test_values_that_can_change_are_found(value: Any) -> None:
 
 def test_the_settings_are_read_where_the_process_is_made_and_where_none_runs() -> None:
     readers = set()
-    for path in sources():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr == "VOICE":
                 readers.add(str(path.relative_to(ROOT / "voiceapp")))
     assert [reader for reader in sorted(readers) if not reader.startswith(ASKS_DJANGO)] == []

@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from tests.parts.places import ROOT
+from tests.parts.sources import trees
 
 SOURCE: Final = ROOT / "voiceapp"
 TESTS: Final = ROOT / "tests"
@@ -93,8 +94,11 @@ DOUBLE_CLASSES: Final[dict[str, str]] = {}
 @cache
 def sources() -> dict[str, ast.Module]:
     """Return the syntax tree of each file of the product, by its path within ``voiceapp/``."""
-    files = [path for path in sorted(SOURCE.rglob("*.py")) if "migrations" not in path.parts]
-    return {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text("utf-8")) for path in files}
+    return {
+        path.relative_to(SOURCE).as_posix(): tree
+        for path, tree in trees().items()
+        if "migrations" not in path.parts
+    }
 
 
 def modules() -> list[str]:

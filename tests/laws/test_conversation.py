@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from tests.parts import contracts
 from tests.parts.engine_parts import Client, counting_ids, quiet
 from tests.parts.engine_steps import EngineSteps
+from tests.parts.examples import examples
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation.actions import CallTool, CutAudio, Save, SendAudio, SendBrowser, SendUpstream
 from voiceapp.conversation.conversation import Conversation
@@ -321,7 +322,7 @@ class World(EngineSteps):
         assert not self.running
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.sampled_from(list(Dialect)), STEPS, st.booleans())
 def test_any_interleaving_is_legal_and_both_halves_agree(
     dialect: Dialect, steps: list[tuple[str, int]], rests: bool

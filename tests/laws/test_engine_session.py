@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.parts import contracts
 from tests.parts.engine_parts import Client, quiet
 from tests.parts.engine_steps import EngineSteps
+from tests.parts.examples import examples
 from voiceapp.engine.session.actions import Transcribe
 from voiceapp.engine.session.transcripts import Segment
 from voiceapp.protocol.dialects import Dialect, Half, from_ga
@@ -197,7 +198,7 @@ def validate(event: dict[str, Any]) -> None:
             found.validate(fields)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.lists(st.tuples(STEPS, st.integers(0, 40)), max_size=40))
 def test_any_interleaving_is_legal_and_valid(steps: list[tuple[str, int]]) -> None:
     world = World()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.parts.examples import examples
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation.actions import Save, SendBrowser, SendUpstream
 from voiceapp.conversation.conversation import Conversation
@@ -298,7 +299,7 @@ DIALECTS = pytest.mark.parametrize("dialect", [Dialect.GA, Dialect.PREVIEW])
 
 
 @DIALECTS
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(data=st.data())
 def test_whatever_is_broken_the_next_turn_is_answered(dialect: Dialect, data: st.DataObject) -> None:
     scene = play(data.draw(mutated_turns(dialect, 0)), dialect)
@@ -308,7 +309,7 @@ def test_whatever_is_broken_the_next_turn_is_answered(dialect: Dialect, data: st
 
 
 @DIALECTS
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(data=st.data())
 def test_what_came_whole_is_kept_and_shown_once_whatever_breaks_after_it(
     dialect: Dialect, data: st.DataObject

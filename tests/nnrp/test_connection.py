@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.parts.examples import examples
 from tests.parts.nnrp_peer import Packets, Peer, envelope, error_of, terminal_of
 from voiceapp.errors import LocalProtocolError
 from voiceapp.nnrp import connection, data_layouts, layouts, operations, profile, wire
@@ -307,7 +308,7 @@ CLIENT_PACKETS = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(CLIENT_PACKETS | st.sampled_from(["answer", "finish", "drain"]), max_size=40))
 def test_whatever_comes_every_operation_ends_once(script: list[bytes | str]) -> None:
     peer = Peer()

@@ -67,12 +67,18 @@ class DrivenLoop(asyncio.SelectorEventLoop):
         return min((timer.when() for timer in timers if not timer.cancelled()), default=float("inf"))
 
     async def _settle(self) -> None:
+        await self._turn()
+        while self.stands and self._in_threads:
+            while self._in_threads:
+                time.sleep(0.0005)  # noqa: ASYNC251, a timer of the loop would never be due
+                await asyncio.sleep(0)
+            # What a thread brought has as many turns as all else, whenever it came.
+            await self._turn()
+
+    @staticmethod
+    async def _turn() -> None:
         for _ in range(_TURNS):
             await asyncio.sleep(0)
-        while self.stands and self._in_threads:
-            time.sleep(0.0005)  # noqa: ASYNC251, a timer of the loop would never be due
-            for _ in range(_TURNS):
-                await asyncio.sleep(0)
 
     def _thread_is_done(self, _: object) -> None:
         self._in_threads -= 1

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.parts.examples import examples
 from voiceapp.conversation.answers.responses import MAX_WAITING, ResponseSequencer, response_notice
 from voiceapp.types import JsonObject
 
@@ -115,7 +116,7 @@ class Service(RuleBasedStateMachine):
         assert not self.wanted
 
 
-Service.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+Service.TestCase.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)
 TestSequencer = Service.TestCase
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.parts.approval_talk import CALL, REQUEST, SESSION, Talk
 from tests.parts.contracts import ToolCalls
+from tests.parts.examples import examples
 from voiceapp.conversation.actions import SendBrowser
 from voiceapp.conversation.calls.shown import MAX_ARGUMENTS_CHARS
 from voiceapp.errors import RemoteProtocolError
@@ -144,7 +145,7 @@ STEPS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(STEPS, max_size=30))
 def test_any_order_is_legal(steps: list[str]) -> None:  # noqa: C901 - one step for each event
     talk = Talk(ask_first=("clock",))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.parts.examples import examples
 from tests.parts.stalls import growth, longest_hold, turns_during
 from tests.parts.waits import PATIENCE_S
 from voiceapp.text import structured
@@ -61,7 +62,7 @@ async def reply(request: ReplyRequest) -> list[Delta]:
 # -- tools' schemas -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(schema=ANY_SCHEMA, several=st.booleans(), choice=st.sampled_from(["auto", "required"]))
 def test_no_schema_of_a_tool_breaks_the_brain(schema: dict[str, Any], several: bool, choice: str) -> None:
     tools = (FunctionTool("get_weather", "Weather of a city", schema), FunctionTool("set_timer", "", schema))

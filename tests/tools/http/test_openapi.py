@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.parts.examples import examples
 from tests.parts.http_service import document
 from voiceapp.assistants.http_tools import MAX_OPERATIONS, HttpOperation
 from voiceapp.tools.http.openapi import MAX_DOCUMENT_BYTES, Document, DocumentFault, read_document
@@ -321,7 +322,7 @@ _OPERATIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_OPERATIONS, _SCHEMAS, st.sampled_from(["3.0.0", "3.1.0"]), st.sampled_from(["get", "post"]))
 def test_any_document_is_read_or_refused_in_words(
     operation: JsonObject, schema: Any, version: str, method: str
@@ -337,7 +338,7 @@ def test_any_document_is_read_or_refused_in_words(
         list(jsonschema.Draft202012Validator(tool.parameters).iter_errors({"q": {}, "id": [], "body": 1}))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(_JSON | st.dictionaries(st.sampled_from(["openapi", "paths", "servers", "info"]), _JSON) | st.text())
 def test_anything_at_all_is_read_or_refused_in_words(root: Any) -> None:
     with contextlib.suppress(DocumentFault):

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.parts.examples import examples
 from tests.parts.http_service import SECRET, ShopService, document, shop_service, tool_set
 from voiceapp.assistants.http_tools import MAX_HTTP_TOOLS
 from voiceapp.assistants.mcp_servers import HIDDEN
@@ -184,7 +185,7 @@ async def test_arguments_that_do_not_fit_are_never_sent(
     assert shop.requests == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

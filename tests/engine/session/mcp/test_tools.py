@@ -13,6 +13,7 @@ from openai.types.realtime import RealtimeServerEvent
 from pydantic import TypeAdapter
 
 from tests.parts.engine_parts import Client, error_of, quiet
+from tests.parts.examples import examples
 from voiceapp.engine.session.actions import ReplyFact, StartReply
 from voiceapp.text.provider import CallArguments, CallFinished, CallStarted, Finished, Returned
 from voiceapp.tools.mcp.messages import CallMcpTool, ListMcpTools, McpCalled, McpListed, McpNotListed, McpTool
@@ -235,7 +236,7 @@ class World:
                 assert item["approval_request_id"] in self.approved
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(STEPS, st.integers(0, 20)), max_size=40))
 def test_any_order_is_legal(steps: list[tuple[str, int]]) -> None:
     world = World()
