@@ -214,7 +214,7 @@ def test_the_late_end_of_a_response_that_was_given_up_ends_no_other() -> None:
     assert scene.asked() == asked, "the response that is under way was taken for ended"
 
 
-ODD = st.sampled_from([None, 5, "x", [], {}, True, [None], {"a": 1}])
+ODD = st.sampled_from([None, 5, "x", [], {}, True, [None], {"a": 1}]).map(copy.deepcopy)
 
 
 USER = {"id": "item_u", "type": "message", "role": "user", "status": "completed",
