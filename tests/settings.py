@@ -25,11 +25,13 @@ _trusted.write_text("".join(certifi.contents().partition("-----END CERTIFICATE--
 os.environ["SSL_CERT_FILE"] = str(_trusted)
 
 from voiceapp.settings import *  # noqa: E402, F403
-from voiceapp.settings import DATABASES, STATIC_ROOT  # noqa: E402
+from voiceapp.settings import DATABASES, STATIC_ROOT, STORAGES  # noqa: E402
 
 # A file, as in production: threads share it, and an in-memory database knows no write-ahead log.
 if not os.environ.get("DATABASE_URL"):
     DATABASES["default"]["TEST"] = {"NAME": f"{_folder}/test.sqlite3"}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# The pages name the files as they lie in the tree.
+STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
 SERVESTATIC_USE_FINDERS = True
 STATIC_ROOT.mkdir(exist_ok=True)

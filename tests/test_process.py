@@ -53,6 +53,7 @@ CHANGE: Final[dict[str, str]] = {
     "voiceapp.protocol.codec:_OBJECT": "A decoder, which keeps nothing between two texts.",
     "voiceapp.records.models.http_tools:read": "A memory of what follows from its argument alone.",
     "voiceapp.records.store.store:_ANYBODYS": "A condition, which is only ever added to others.",
+    "voiceapp.web.templatetags.modules:register": "The list of the tags, which Django reads.",
     "voiceapp.routing:_why": "An application: it has what it was made of.",
     "voiceapp.signals:server_stopping": "Definitions: code that is imported connects to it.",
     "voiceapp.signals:session_ended": "Definitions: code that is imported connects to it.",

@@ -110,9 +110,13 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STATIC_URL = "/static/"
 STATIC_ROOT = VOICE.data_dir / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-# The page's modules import one another by their plain names, so names carry no digest and a browser has to
-# ask each time whether a file changed.
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "voiceapp.web.static_files.StaticFiles"},
+}
+# What has no digest in its name may change.
 SERVESTATIC_MAX_AGE = 0
+SERVESTATIC_KEEP_ONLY_HASHED_FILES = True
 SERVESTATIC_USE_FINDERS = DEBUG
 SERVESTATIC_AUTOREFRESH = DEBUG
 

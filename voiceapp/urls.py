@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
-from django.views.generic import RedirectView
 
 from voiceapp.engine.inference.loading import models
 from voiceapp.engine.server import client_secret_views
@@ -29,7 +27,7 @@ urlpatterns = [
     path("sessions/<uuid:session_id>/", views.session, name="session"),
     path("sessions/<uuid:session_id>/recording.flac", recordings.recording, name="recording"),
     # The admin's pages name no icon, and browsers then ask for this one.
-    path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}voiceapp/mark.svg")),
+    path("favicon.ico", views.icon),
     path("healthz", health, name="health"),
     path("openai/v1/realtime/client_secrets", client_secret_views.client_secrets, name="client-secrets"),
     path("openai/realtime/sessions", client_secret_views.preview_session, {"kind": "session"}),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.parts.places import ROOT
+from tests.parts.static_files import put_static_files
 from voiceapp.config import SETTINGS
 
 START_S = 60
@@ -23,6 +24,7 @@ STOP_S = 30
 @contextmanager
 def running_product(data_dir: Path, **chosen: str) -> Iterator[str]:
     """Start ``manage.py up`` on a free port, with settings, and yield its one-time sign-in link."""
+    put_static_files(data_dir)
     known = {setting.name for setting in SETTINGS}
     environment = {
         name: value

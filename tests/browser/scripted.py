@@ -153,7 +153,7 @@ class ScriptedServer:
         self.url = f"http://127.0.0.1:{port}/"
         self._engine = Engine(
             dirs=[str(ROOT / "templates")],
-            libraries={"static": "tests.browser.plain_static"},
+            libraries={"static": "tests.browser.plain_static", "modules": "tests.browser.plain_static"},
         )
 
     def __enter__(self) -> ScriptedServer:

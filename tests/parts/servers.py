@@ -28,6 +28,7 @@ from websockets.typing import Origin
 
 from tests.parts.page_messages import PageMessages
 from tests.parts.places import ROOT
+from tests.parts.static_files import put_static_files
 from tests.parts.waits import PATIENCE_S
 from voiceapp.config import SETTINGS
 
@@ -74,6 +75,7 @@ class Server:
         names = {setting.name for setting in SETTINGS if setting.name != "DATABASE_URL"}
         clean = {n: v for n, v in os.environ.items() if n not in names and n != "DJANGO_SETTINGS_MODULE"}
         settings = {"VOICEAPP_DATA_DIR": str(data_dir), "VIRTUAL_ENV": sys.prefix, **settings}
+        put_static_files(data_dir)
         self.log = (data_dir / f"server-{time.monotonic_ns()}.log").open("w+")
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), "up", "--port", "0"],

@@ -1,13 +1,21 @@
-"""Static files, listed once in a process: every test client that is made would list them all anew."""
+"""Static files, listed and made once in a process, and not for every test client and every server anew."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.test import override_settings
 from servestatic.middleware import ServeStaticMiddleware
+
+from voiceapp.web.static_files import collect
 
 
 @contextmanager
@@ -26,3 +34,18 @@ def listed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ServeStaticMiddleware, "add_files_from_finders", add)
         yield
+
+
+def put_static_files(data_dir: Path) -> None:
+    """Give a server's new data folder what it would make at its first start, in some seconds."""
+    if not (data_dir / "static").exists():
+        shutil.copytree(_made(), data_dir / "static")
+
+
+@cache
+def _made() -> Path:
+    folder = Path(tempfile.mkdtemp(dir=settings.VOICE.data_dir)) / "static"
+    storages = {**settings.STORAGES, "staticfiles": {"BACKEND": "voiceapp.web.static_files.StaticFiles"}}
+    with override_settings(STATIC_ROOT=folder, STORAGES=storages):
+        collect()
+    return folder

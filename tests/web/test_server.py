@@ -19,6 +19,7 @@ from contextlib import closing
 from http.cookiejar import CookieJar
 from pathlib import Path
 
+import brotli
 import pytest
 from django.core.management import CommandError
 
@@ -127,14 +128,25 @@ def test_the_first_user_is_an_administrator(
         assert page.url.endswith("/admin/records/session/")
 
 
-def test_static_files_are_served_with_their_type(server: Up) -> None:
-    with urllib.request.urlopen(f"{server.url}/static/records/session.js") as file:
+def test_static_files_are_served_packed_and_for_good(server: Up, folder: Path) -> None:
+    with urllib.request.urlopen(f"{server.url}{address_of(folder, 'records/session.js')}") as file:
         assert file.headers["Content-Type"].startswith("text/javascript")
         assert "default-src 'self'" in file.headers["Content-Security-Policy"]
-        etag = file.headers["ETag"] or file.headers["Last-Modified"]
-    assert etag
-    with urllib.request.urlopen(f"{server.url}/static/admin/css/base.css") as file:
-        assert file.status == 200
+        assert "immutable" in file.headers["Cache-Control"]
+    packed = urllib.request.Request(
+        f"{server.url}{address_of(folder, 'admin/css/base.css')}", headers={"Accept-Encoding": "gzip, br"}
+    )
+    with urllib.request.urlopen(packed) as file:
+        assert file.headers["Content-Encoding"] == "br"
+        assert brotli.decompress(file.read()).startswith(b"/*")
+    with urllib.request.urlopen(f"{server.url}/favicon.ico") as file:
+        assert file.headers["Content-Type"] == "image/svg+xml"
+
+
+def address_of(folder: Path, name: str) -> str:
+    """Return where the server of a data folder has a static file."""
+    known = json.loads((folder / "static" / "staticfiles.json").read_text())["paths"]
+    return f"/static/{known[name]}"
 
 
 def test_the_data_is_its_owners_only(server: Up, folder: Path) -> None:

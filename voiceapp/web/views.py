@@ -13,6 +13,7 @@ from django.contrib.auth.views import LoginView
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.templatetags.static import static
 from django.urls import reverse
 from django.views import defaults
 from django.views.decorators.cache import never_cache
@@ -35,6 +36,12 @@ SOCKET_PATH: Final = "/ws/voice/"
 RECENT: Final = 8
 PAGE: Final = 25
 _SPENT_LINK: Final = "link=spent"
+
+
+@require_safe
+def icon(request: HttpRequest) -> HttpResponse:
+    """Show where the icon is to browsers that look for it at the usual place."""
+    return redirect(static("voiceapp/mark.svg"))
 
 
 @login_required

@@ -2,6 +2,7 @@
 /** The microphone: frames in the assistant's format, every way to fail by name, and back after a lost device. */
 
 import { FRAME_MS } from './pcm.js';
+import { workletAddress } from './worklets.js';
 
 /** @typedef {'insecure' | 'denied' | 'dismissed' | 'missing' | 'busy' | 'unsupported' | 'failed'} Problem */
 /**
@@ -150,7 +151,7 @@ export class Microphone {
       void home.resume().catch(() => {});
       source = home.createMediaStreamSource(stream);
     }
-    await home.audioWorklet.addModule(new URL('./capture-worklet.js', import.meta.url).href);
+    await home.audioWorklet.addModule(workletAddress('capture'));
     if (this.closed || this.stream !== stream) return;
     const node = new AudioWorkletNode(home, 'voiceapp-capture', {
       numberOfInputs: 1, numberOfOutputs: 1, channelCount: 1, channelCountMode: 'explicit',

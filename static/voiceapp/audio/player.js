@@ -1,6 +1,7 @@
 // @ts-check
 /** The speaker: hands the assistant's audio to the playback worklet and tells what was really played. */
 import { FORMATS } from './pcm.js';
+import { workletAddress } from './worklets.js';
 
 /**
  * @typedef {{kind: 'push', item: string, bytes: Uint8Array} | {kind: 'finish', item: string}
@@ -148,7 +149,7 @@ export class Player {
 
   /** @param {AudioContext} context */
   async #build(context) {
-    await context.audioWorklet.addModule(new URL('./playback-worklet.js', import.meta.url).href);
+    await context.audioWorklet.addModule(workletAddress('playback'));
     const node = new AudioWorkletNode(context, 'voiceapp-playback', {
       numberOfInputs: 0, numberOfOutputs: 1, outputChannelCount: [1], processorOptions: { format: this.format },
     });

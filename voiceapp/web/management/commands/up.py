@@ -17,6 +17,7 @@ from voiceapp.records.setup.preparing import preparing
 from voiceapp.records.store.store import repair_unfinished
 from voiceapp.web.server import Server, address_for_people, allow_many_files, listen
 from voiceapp.web.signin import first_administrator, make_token
+from voiceapp.web.static_files import collect
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -48,7 +49,7 @@ class Command(BaseCommand):
     def _serve(self, listener: socket.socket, host: str) -> None:
         with preparing(settings.VOICE.data_dir):
             call_command("migrate", interactive=False, verbosity=0)
-            call_command("collectstatic", interactive=False, verbosity=0)
+            collect()
             repaired = repair_unfinished()
         if repaired:
             self.stdout.write(f"Closed {repaired} session(s) that the last server left open.")

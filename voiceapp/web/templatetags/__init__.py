@@ -1,0 +1,1 @@
+"""Template tags of the pages: what is known of their files."""
