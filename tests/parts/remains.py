@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import types
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
+
+from tests.parts.clock import pause
 
 SESSIONS: Final = ("voiceapp.conversation.", "voiceapp.records.recording.recorder", "voiceapp.relay.browser.",
                    "voiceapp.relay.session.", "voiceapp.relay.upstream.", "voiceapp.serving.consumer",
@@ -17,7 +18,7 @@ SESSIONS: Final = ("voiceapp.conversation.", "voiceapp.records.recording.recorde
 PROCESS: Final = frozenset(["Disk"])
 """Classes among them of which the process has its one object."""
 
-TURNS: Final = 400
+TURNS: Final = 200
 """How often it is looked before something counts as left: threads and sockets may still be at their end."""
 PAUSE_S: Final = 0.01
 STEPS: Final = 12
@@ -45,7 +46,7 @@ class Remains:
         for _ in range(TURNS):
             if not self.found():
                 return
-            await asyncio.sleep(PAUSE_S)
+            await pause(PAUSE_S)
         left = self.found()
         counted = Counter(type(one).__qualname__ for one in left)
         chains = "\n\n".join(_chain(one) for one in left[:3])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -357,14 +356,6 @@ async def teller(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Asy
     await Assistant.objects.acreate(slug="grace", name="Grace Hopper", tools=own)
     yield {"assistant": "teller"}
     unblock.set()
-
-
-@pytest.fixture
-def unlogged() -> Iterator[None]:
-    """Log nothing: pytest keeps what is logged, with its traceback."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.parametrize("way", WAYS)
