@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -148,6 +149,14 @@ def talking(settings: Any, signed_in: dict[str, Any], tmp_path: Path) -> Talk:
     from tests.parts.page import talk_with
 
     return talk_with(settings, signed_in, tmp_path)
+
+
+@pytest.fixture
+def unlogged() -> Iterator[None]:
+    """Log nothing: pytest keeps what is logged, with its traceback."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture

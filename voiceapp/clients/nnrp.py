@@ -137,7 +137,10 @@ class NnrpClient:
             for closing in self._closings.values():
                 if not closing.done():
                     closing.set_exception(error)
-        raise error
+        try:
+            raise error
+        finally:
+            del error
 
     async def _take(self, packet: Packet) -> None:
         header = packet.header
@@ -244,7 +247,10 @@ class Running:
             while True:
                 packet = await self._queue.get()
                 if isinstance(packet, Exception):
-                    raise packet
+                    try:
+                        raise packet
+                    finally:
+                        del packet
                 match packet.metadata:
                     case PartialResult() as metadata:
                         yield self._partial(metadata, packet.body)

@@ -53,9 +53,7 @@ def decode_fields(data: str | bytes) -> JsonObject:
         raise DecodeError(
             f"Invalid event: failed to parse JSON value. {type(error).__name__}", code="invalid_json"
         ) from None
-    if (fault := _fault(data, fields)) is not None:
-        fault.event_id = event_id_of(fields)
-        raise fault
+    _check(data, fields)
     return fields
 
 
@@ -65,19 +63,23 @@ def event_id_of(fields: JsonObject) -> str | None:
     return given if isinstance(given, str) else None
 
 
-def _fault(data: str | bytes, fields: JsonObject) -> DecodeError | None:
-    """Return why a JSON object is no event, ``None`` where it may be one."""
+def _check(data: str | bytes, fields: JsonObject) -> None:
+    """Raise ``DecodeError``, which names the message's ``event_id``, where a JSON object is no event."""
     if _too_deep(data, fields):
-        return DecodeError(
-            f"Invalid event: objects and arrays may be nested {MAX_DEPTH} deep at most.", code="invalid_json"
-        )
+        sentence = f"Invalid event: objects and arrays may be nested {MAX_DEPTH} deep at most."
+        raise _no_event(fields, sentence, code="invalid_json")
     if "type" not in fields:
-        return DecodeError(
-            "Missing required parameter: 'type'.", code="missing_required_parameter", param="type"
-        )
+        sentence = "Missing required parameter: 'type'."
+        raise _no_event(fields, sentence, code="missing_required_parameter", param="type")
     if not isinstance(fields["type"], str):
-        return DecodeError("Invalid type for 'type': expected a string.", code="invalid_type", param="type")
-    return None
+        sentence = "Invalid type for 'type': expected a string."
+        raise _no_event(fields, sentence, code="invalid_type", param="type")
+
+
+def _no_event(fields: JsonObject, sentence: str, *, code: str, param: str | None = None) -> DecodeError:
+    fault = DecodeError(sentence, code=code, param=param)
+    fault.event_id = event_id_of(fields)
+    return fault
 
 
 def _too_deep(data: str | bytes, fields: JsonObject) -> bool:

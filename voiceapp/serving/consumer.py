@@ -67,9 +67,15 @@ class SocketConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
                 raise
             finally:
                 await self._end_tasks()
-            if not isinstance(error, StopConsumer):
-                await self.failed(error)
+            try:
+                if not isinstance(error, StopConsumer) and not await self.failed(error):
+                    raise error
+            finally:
+                # Its traceback would hold this call, and so the consumer, until a full collection.
+                del error
         finally:
+            # Likewise, where a task of the consumer has raised it.
+            del self._over
             with suppress(StopConsumer):
                 await self.websocket_disconnect(self._goodbye)
 
@@ -137,10 +143,10 @@ class SocketConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
         Daphne sends no lifespan events: this is how it says that it stops.
         """
 
-    async def failed(self, error: BaseException) -> None:
-        """Say goodbye after something has raised ``error``; raise it to leave that to the server."""
+    async def failed(self, error: BaseException) -> bool:
+        """Say goodbye after something has raised ``error``; return ``False`` to leave that to the server."""
         if self.fault_code is None:
-            raise error
+            return False
         logger.error("%s failed", type(self).__name__, exc_info=error)
         goodbye: JsonObject = {"type": "websocket.close", "code": self.fault_code}
         if self.fault_reason:
@@ -150,6 +156,7 @@ class SocketConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
         except Exception:
             # Servers raise what they like for a client who is gone, and for codes that they do not know.
             logger.debug("The client was gone before its socket could be closed")
+        return True
 
     # -- tasks ----------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from django.db import close_old_connections
@@ -44,30 +45,37 @@ class ToolThreads:
             if self._running >= self._most:
                 raise ToolFailed("Too many tools are running. Try again in a moment.", code="tools_busy")
             self._running += 1
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        context = contextvars.copy_context()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        call = partial(contextvars.copy_context().run, function, **given)
+        threading.Thread(
+            target=self._work, args=(call, future), name=f"tool {function.__name__}", daemon=True
+        ).start()
+        try:
+            return await future
+        finally:
+            # What it raises has this call in its traceback, and would be held by it in turn.
+            del future
 
-        def work() -> None:
-            result: Any = None
-            error: Exception | None = None
-            try:
-                result = context.run(function, **given)
-            except BaseException as raised:
-                # Whoever called raises it; what would end the process shall end the call.
-                error = raised if isinstance(raised, Exception) else RuntimeError(type(raised).__name__)
-            finally:
-                close_old_connections()
-                with self._guard:
-                    self._running -= 1
-            try:
-                loop.call_soon_threadsafe(_settle, future, result, error)
-            except RuntimeError:
-                # The loop is gone, and with it whoever waited.
-                return
-
-        threading.Thread(target=work, name=f"tool {function.__name__}", daemon=True).start()
-        return await future
+    def _work(self, call: Callable[[], Any], future: asyncio.Future[Any]) -> None:
+        result: Any = None
+        error: Exception | None = None
+        try:
+            result = call()
+        except BaseException as raised:
+            # Whoever called raises it; what would end the process shall end the call.
+            error = raised if isinstance(raised, Exception) else RuntimeError(type(raised).__name__)
+        finally:
+            close_old_connections()
+            with self._guard:
+                self._running -= 1
+        try:
+            future.get_loop().call_soon_threadsafe(_settle, future, result, error)
+        except RuntimeError:
+            # The loop is gone, and with it whoever waited.
+            return
+        finally:
+            # Likewise.
+            del error, future
 
 
 tool_threads: Final = Part[ToolThreads]("threads of tools")

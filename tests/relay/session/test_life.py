@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from tests.parts.clock import pass_time
 from voiceapp.errors import UpstreamError
 from voiceapp.relay.session.ending import EndReason
-from voiceapp.relay.session.life import Ended, Life
-
-
-async def ended(life: Life, running: asyncio.Task[None]) -> list[Exception]:
-    with pytest.raises(ExceptionGroup) as caught:
-        await running
-    return list(caught.value.exceptions)
+from voiceapp.relay.session.life import Life
 
 
 async def waiting(stopped: list[str], name: str) -> None:
@@ -33,9 +25,8 @@ async def test_the_first_cause_ends_all_tasks_and_counts() -> None:
     lost = UpstreamError("It is gone.")
     life.end(EndReason.UPSTREAM_LOST, lost)
     life.end(EndReason.HUNG_UP)
-    [error] = await ended(life, running)
-    assert isinstance(error, Ended)
-    assert (life.end_reason, life.cause) == (EndReason.UPSTREAM_LOST, lost)
+    assert await running == []
+    assert (life.end_reason, life.goodbye) == (EndReason.UPSTREAM_LOST, EndReason.UPSTREAM_LOST.message(lost))
     assert sorted(stopped) == ["a", "b"]
 
 
@@ -48,9 +39,9 @@ async def test_a_session_that_goes_on_has_no_reason_to_end() -> None:
     await pass_time(0)
     life.start(over())
     await pass_time(3600)
-    assert (life.end_reason, life.cause, running.done(), stopped) == (None, None, False, [])
+    assert (life.end_reason, running.done(), stopped) == (None, False, [])
     life.end(EndReason.IDLE)
-    await ended(life, running)
+    assert await running == []
 
 
 async def test_what_a_task_raises_ends_the_others() -> None:
@@ -60,8 +51,9 @@ async def test_what_a_task_raises_ends_the_others() -> None:
 
     life, stopped = Life(), list[str]()
     running = asyncio.create_task(life.run(broken(), waiting(stopped, "a")))
-    [error] = await ended(life, running)
-    assert isinstance(error, RuntimeError)
+    [fault] = await running
+    assert isinstance(fault, RuntimeError)
+    assert life.end_reason is EndReason.FAULT
     assert stopped == ["a"]
 
 
@@ -72,7 +64,7 @@ async def test_a_task_that_is_begun_later_ends_with_the_others() -> None:
     life.start(waiting(stopped, "late"))
     await asyncio.sleep(0)
     life.end(EndReason.IDLE)
-    await ended(life, running)
+    assert await running == []
     assert stopped == ["late"]
 
 
@@ -87,7 +79,7 @@ async def test_nothing_is_begun_in_a_session_that_ends_or_has_not_begun() -> Non
     await asyncio.sleep(0)
     life.end(EndReason.IDLE)
     life.start(work())
-    await ended(life, running)
+    assert await running == []
     assert begun == []
 
 
@@ -96,11 +88,22 @@ async def test_a_listing_for_the_assistant_before_is_given_up() -> None:
     life.stop_hosting()
     running = asyncio.create_task(life.run())
     await asyncio.sleep(0)
-    life.host(waiting(stopped, "listing"))
+    life.host([waiting(stopped, "one"), waiting(stopped, "another")])
     await asyncio.sleep(0)
     life.stop_hosting()
-    await asyncio.sleep(0)
-    assert stopped == ["listing"]
+    await pass_time(0)
+    assert sorted(stopped) == ["another", "one"]
     assert not running.done(), "the session goes on"
     life.end(EndReason.IDLE)
-    await ended(life, running)
+    assert await running == []
+
+
+async def test_whoever_stops_the_session_itself_stops_its_tasks_and_can_still_say_why() -> None:
+    life, stopped = Life(), list[str]()
+    running = asyncio.create_task(life.run(waiting(stopped, "a")))
+    await pass_time(0)
+    running.cancel()
+    await asyncio.wait({running})
+    assert (running.cancelled(), stopped, life.end_reason) == (True, ["a"], None)
+    life.end(EndReason.DRAIN)
+    assert life.end_reason is EndReason.DRAIN

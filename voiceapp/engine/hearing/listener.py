@@ -31,6 +31,7 @@ from voiceapp.engine.turns.detector import (
 )
 from voiceapp.engine.turns.endpointing import Completeness, judge
 from voiceapp.language.punctuation import ended
+from voiceapp.serving.task_group import TaskGroup
 
 logger = logging.getLogger(__name__)
 
@@ -106,14 +107,20 @@ class Listener:
     async def run(self, models: Models) -> None:
         """Carry out orders until cancelled."""
         self._models = models
-        async with asyncio.TaskGroup() as self._tasks:
-            first = await self._orders.get()
-            assert isinstance(first, Listen)
-            self._format = first.audio_format
-            self._ear = Ear(models.detector, first.audio_format)
-            self._listen(first)
-            while True:
-                await self._carry_out(await self._orders.get())
+        try:
+            async with TaskGroup() as self._tasks:
+                first = await self._orders.get()
+                assert isinstance(first, Listen)
+                self._format = first.audio_format
+                self._ear = Ear(models.detector, first.audio_format)
+                self._listen(first)
+                while True:
+                    await self._carry_out(await self._orders.get())
+        finally:
+            # Tasks that were cancelled hold what they were cancelled in, which is this.
+            del self._tasks
+            self._partial = self._speculation = None
+            self._finish_tasks.clear()
 
     async def fail(self, code: str, message: str) -> None:
         """Carry out orders without models: nothing is heard, and every transcription fails."""

@@ -124,8 +124,13 @@ class Connection:
         self._perform(self._session.open(name_conversation=self._dialect is Dialect.CONTRACT))
 
     def close(self) -> None:
-        """The socket is gone."""
+        """The socket is gone, and all tasks have ended."""
         self._end_idle()
+        self._replies.clear()
+        self._prepared = None
+        # It holds this connection, as the parts of the session hold the session.
+        del self._listener
+        vars(self._session).clear()
 
     # -- in ---------------------------------------------------------------------------------------------
 

@@ -101,8 +101,9 @@ class RealtimeConsumer(SocketConsumer):
 
     async def websocket_disconnect(self, message: JsonObject) -> None:
         """End the session."""
-        if self._connection is not None:
-            self._connection.close()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
 
 def _wants_beta(scope: Scope) -> bool:

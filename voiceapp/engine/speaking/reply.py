@@ -20,6 +20,7 @@ from voiceapp.engine.inference.voice import Speech, Voice, align_words
 from voiceapp.engine.session.actions import Failed, Opened, ReplyFact, Speaking, Spoken
 from voiceapp.engine.session.items import TimedWord
 from voiceapp.errors import VoiceAppError
+from voiceapp.serving.task_group import TaskGroup
 from voiceapp.text.provider import Finished, ReplyRequest, TakenBack, TextDelta, TextProvider
 from voiceapp.text.sentences import SentenceSplitter, SpokenForm
 
@@ -66,7 +67,7 @@ class ReplyProduction:
     async def run(self) -> None:
         """Think and speak until done; never raises but for cancellation."""
         try:
-            async with asyncio.TaskGroup() as tasks:
+            async with TaskGroup() as tasks:
                 tasks.create_task(self._think())
                 if self.speaking is not None:
                     tasks.create_task(self._speak(self.speaking))
@@ -142,7 +143,7 @@ class ReplyProduction:
         self, take: Callable[[ReplyFact], None], drained: Callable[[], Awaitable[None]]
     ) -> None:
         """Hand over every fact in order; ``drained`` is awaited before more audio is handed over."""
-        async with asyncio.TaskGroup() as tasks:
+        async with TaskGroup() as tasks:
             tasks.create_task(self._deliver_facts(take, drained))
             if self.speaking is not None:
                 tasks.create_task(self._deliver_speech(self.speaking, take, drained))

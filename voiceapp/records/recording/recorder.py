@@ -71,16 +71,20 @@ class Disk:
     def _run(self) -> None:
         yield_to_audio()
         while True:
-            with self._changed:
-                while not self._due:
-                    self._changed.wait()
-                task, size_bytes = self._due.popleft()
-                self._waiting_bytes -= size_bytes
-            try:
-                task()
-            except Exception:
-                # The recordings of all other sessions depend on this thread.
-                logger.exception("a part of a recording is lost")
+            # A call of its own: what the last task held is given back before the thread waits again.
+            self._do_next()
+
+    def _do_next(self) -> None:
+        with self._changed:
+            while not self._due:
+                self._changed.wait()
+            task, size_bytes = self._due.popleft()
+            self._waiting_bytes -= size_bytes
+        try:
+            task()
+        except Exception:
+            # The recordings of all other sessions depend on this thread.
+            logger.exception("a part of a recording is lost")
 
 
 disk: Final = Part[Disk]("thread of recordings")

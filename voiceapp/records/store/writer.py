@@ -143,13 +143,9 @@ class Writer:
         while True:
             self._wake.wait()
             self._hurry.wait(BATCH_S)
-            with self._lock:
-                self._wake.clear()
-                self._hurry.clear()
-                batch, self._pending = self._pending, {}
-                jobs, self._jobs = self._jobs, deque()
-                stopping = self._stopping
-            if self._work_off(batch, jobs):
+            stopping = self._stopping
+            # What was taken is given back there, before this waits again.
+            if self._work_off(*self._take()):
                 failures = 0
                 if stopping:
                     break
@@ -160,6 +156,14 @@ class Writer:
                 break
             self._hurry.wait(min(BATCH_S * 2**failures, _MAX_PAUSE_S))
         connection.close()
+
+    def _take(self) -> tuple[dict[Key, Record], deque[_Job]]:
+        with self._lock:
+            self._wake.clear()
+            self._hurry.clear()
+            batch, self._pending = self._pending, {}
+            jobs, self._jobs = self._jobs, deque()
+        return batch, jobs
 
     def _work_off(self, batch: dict[Key, Record], jobs: deque[_Job]) -> bool:
         """Write and run what was taken; put back what could not be done and return ``False``."""

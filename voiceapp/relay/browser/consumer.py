@@ -91,14 +91,15 @@ class VoiceConsumer(SocketConsumer):
 
     # -- ending -------------------------------------------------------------------------------------
 
-    async def failed(self, error: BaseException) -> None:
+    async def failed(self, error: BaseException) -> bool:
         """Tell a page that is refused why; any other fault is the server's to report."""
         if not isinstance(error, Refusal):
-            raise error
+            return False
         notice = Notice(code=error.code, message=error.message, level="error")
         with suppress(StopConsumer):
             await self.send({"type": "websocket.send", "text": page.write(notice)})
             await self.send({"type": "websocket.close", "code": error.close_code, "reason": error.code})
+        return True
 
     async def too_fast(self, over_s: float) -> None:
         """End the conversation of a page that sends more than one needs; nothing more of it is received."""
@@ -113,9 +114,14 @@ class VoiceConsumer(SocketConsumer):
         await asyncio.Event().wait()
 
     async def websocket_disconnect(self, message: JsonObject) -> None:
-        """Let the session wait for the page's next socket."""
-        if self._session is not None:
-            self._session.detach(self)
+        """Let the session wait for the page's next socket, and hold nothing of it.
+
+        A task that was cancelled keeps what it was cancelled in, which is this consumer.
+        """
+        session, self._session = self._session, None
+        self._sender = self._first_message = None
+        if session is not None:
+            session.detach(self)
 
     async def cancelled(self) -> None:
         """Let the session be kept: Daphne stops."""

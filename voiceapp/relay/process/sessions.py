@@ -172,22 +172,25 @@ class LiveSessions:
     async def _watch_logins(self) -> None:
         while self._sessions:
             await asyncio.sleep(WATCH_S)
-            logins = dict(self._logins)
             try:
-                gone, taken = await with_database(
-                    _changes,
-                    {(session.user_id, key) for session, key in logins.items()},
-                    {session.id for session in logins if session.ending is None},
-                )
+                # A call of its own: nothing of a session that ends is held over the pause.
+                await self._check_logins()
             except DatabaseTrouble:
                 # A database that is away for a moment signs nobody out.
                 logger.exception("sign-ins could not be checked")
-                continue
-            for session, key in logins.items():
-                if (session.user_id, key) in gone:
-                    session.end(EndReason.SIGNED_OUT)
-                elif session.id in taken:
-                    session.end(EndReason.MOVED)
+
+    async def _check_logins(self) -> None:
+        """End the sessions whose users are signed out, or that are another process's by now."""
+        gone, taken = await with_database(
+            _changes,
+            {(session.user_id, key) for session, key in self._logins.items()},
+            {session.id for session in self._logins if session.ending is None},
+        )
+        for session, key in self._logins.items():
+            if (session.user_id, key) in gone:
+                session.end(EndReason.SIGNED_OUT)
+            elif session.id in taken:
+                session.end(EndReason.MOVED)
 
 
 def _changes(asked: set[tuple[int, str]], session_ids: set[UUID]) -> tuple[set[tuple[int, str]], set[UUID]]:

@@ -6,7 +6,8 @@ played, no answer is due.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 from uuid import UUID, uuid4
 
@@ -46,51 +47,56 @@ class Host(Protocol):
 
 
 class SessionCapabilities:
-    """See the module; ``tick`` is called a few times a second. ``ends_ms``: when the session ends at last."""
+    """See the module; ``tick`` is called a few times a second.
 
-    def __init__(self, host: Host, ends_ms: float) -> None:
-        self._host = host
-        self.timers = SessionTimers(host.clock.now, ends_ms)
+    ``now`` is the session's clock, ``ends_ms`` when the session ends at last. The session itself is handed to
+    what needs it: it owns this, and would be kept in memory by being held here.
+    """
+
+    def __init__(self, now: Callable[[], float], ends_ms: float) -> None:
+        self.timers = SessionTimers(now, ends_ms)
         self._leaving_after: int | None = None
         self._next: AssistantConfig | None = None
 
-    def of_call(self, call_id: str) -> Capabilities:
-        """Return what one call of a tool can do in the session."""
-        host = self._host
-        return Capabilities(
-            self.timers, _Notes(host.user_id), _Past(host.user_id, host.id), _CallControl(self, host, call_id)
-        )
+    @contextmanager
+    def of_call(self, host: Host, call_id: str) -> Iterator[Capabilities]:
+        """Give what one call of a tool can do in the session, for as long as the call lasts."""
+        control = _CallControl(self, host, call_id)
+        try:
+            yield Capabilities(self.timers, _Notes(host.user_id), _Past(host.user_id, host.id), control)
+        finally:
+            control.end()
 
     @property
     def waiting(self) -> bool:
         """Whether something is still to be said: such a session is not idle."""
         return bool(self.timers.pending)
 
-    def leave(self) -> None:
-        """End the call at the next quiet moment, unless the user speaks or types first."""
-        self._leaving_after = self._host.conversation.user_turns
+    def leave(self, user_turns: int) -> None:
+        """End the call at the next quiet moment, unless the user has more than these turns by then."""
+        self._leaving_after = user_turns
 
     def follow(self, assistant: AssistantConfig) -> None:
         """Let another assistant go on from the next quiet moment; who was about to hang up does not."""
         self._next, self._leaving_after = assistant, None
 
-    def tick(self) -> None:
+    def tick(self, host: Host) -> None:
         """Do what was waiting for a quiet moment, if this is one."""
-        conversation, now = self._host.conversation, self._host.clock.now()
+        conversation, now = host.conversation, host.clock.now()
         if self._leaving_after is not None:
             stays = conversation.user_speaks or conversation.user_turns > self._leaving_after
             self._leaving_after = None if stays else self._leaving_after
         if not conversation.ready or not conversation.quiet(now):
             return
         if self._leaving_after is not None:
-            self._host.end(EndReason.BY_ASSISTANT)
+            host.end(EndReason.BY_ASSISTANT)
         elif self._next is not None:
             assistant, self._next = self._next, None
-            self._host.hand_over(assistant)
+            host.hand_over(assistant)
         elif due := self.timers.take_due():
             over = " ".join(f"{timer.name} is over." for timer in due)
             announcement_id = f"news_{uuid4().hex[:20]}"
-            self._host.perform(conversation.announce(f"{over} Tell the user so now.", announcement_id, now))
+            host.perform(conversation.announce(f"{over} Tell the user so now.", announcement_id, now))
 
     def farewell(self, reason: EndReason) -> list[Action]:
         """The session ends: say which timers will not be heard, unless another session takes them along."""
@@ -106,19 +112,30 @@ class SessionCapabilities:
 class _CallControl:
     def __init__(self, capabilities: SessionCapabilities, host: Host, call_id: str) -> None:
         self._capabilities = capabilities
-        self._host = host
+        self._under_way: Host | None = host
         self._call_id = call_id
+
+    def end(self) -> None:
+        """Let go of the session: a thread that goes on after its call, and keeps this, must not keep it."""
+        self._under_way = None
+
+    @property
+    def _host(self) -> Host:
+        if self._under_way is None:
+            raise ToolFailed("That can be done only while the call runs.", code="call_over")
+        return self._under_way
 
     def end_after_answer(self) -> None:
         conversation = self._host.conversation
         if conversation.answer_began(self._call_id):
             # The goodbye came along with the call; another one would be odd.
             conversation.finish_call_silently(self._call_id)
-        self._capabilities.leave()
+        self._capabilities.leave(conversation.user_turns)
 
     async def hand_over(self, name: str) -> str:
+        host = self._host
         offered = await store.assistants_for_sessions()
-        speaking = self._host.conversation.assistant
+        speaking = host.conversation.assistant
         others = [one for one in offered if one.slug != speaking.slug]
         wanted = name.casefold()
         found = [one for one in others if wanted in (one.name.casefold(), one.slug.casefold())]
@@ -126,9 +143,9 @@ class _CallControl:
         if not found:
             known = ", ".join(one.name for one in others[:20]) or "nobody else"
             raise ToolFailed(f"There is no {name} here. There is {known}.", code="assistant_unknown")
-        await store.change_assistant(self._host.id, found[0])
+        await store.change_assistant(host.id, found[0])
         # The new one has the word next, and not the one who was asked.
-        self._host.conversation.finish_call_silently(self._call_id)
+        host.conversation.finish_call_silently(self._call_id)
         self._capabilities.follow(found[0])
         return found[0].name
 

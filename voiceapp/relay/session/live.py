@@ -35,7 +35,7 @@ from voiceapp.relay.session.attachment import Attachment, Browser
 from voiceapp.relay.session.capabilities import SessionCapabilities
 from voiceapp.relay.session.clock import SessionClock
 from voiceapp.relay.session.ending import REPLACED, SLOW, EndReason
-from voiceapp.relay.session.life import Ended, Life
+from voiceapp.relay.session.life import Life
 from voiceapp.relay.session.microphone import Microphone
 from voiceapp.relay.session.outbox import Outbox
 from voiceapp.relay.session.plan import SessionPlan, with_captions_of
@@ -61,13 +61,13 @@ class LiveSession:
         self.clock = SessionClock(plan.begins_ms)
         self.life = Life()
         self.browser = Attachment()
-        self.link = UpstreamLink(self.id, target, config, self)
+        self.link = UpstreamLink(self.id, target, config)
         self.outbox = Outbox(self.link.hold)
         self.transcoding = Transcoding(
             plan.input_format or assistant.input_format, plan.output_format or assistant.output_format
         )
         self.microphone = Microphone(self.transcoding.input)
-        self.capabilities = SessionCapabilities(self, config.max_session_s * 1000)
+        self.capabilities = SessionCapabilities(self.clock.now, config.max_session_s * 1000)
         self.tools = self._tools_of(assistant)
         # Nobody else can use the ids of the relay's own events, so that errors about them find their way.
         prefix = secrets.token_hex(4)
@@ -107,13 +107,8 @@ class LiveSession:
     async def run(self) -> None:
         """Live until something ends the session, then settle everything."""
         try:
-            await self.life.run(self._keep_connected(), self._keep_time())
-        except* Ended:
-            pass
-        except* Exception as errors:
-            # The boundary of a session's tasks: whatever fails, it ends in order.
-            logger.error("session %s failed", self.id, exc_info=errors)
-            self.end(EndReason.FAULT)
+            for fault in await self.life.run(self._keep_connected(), self._keep_time()):
+                logger.error("session %s failed", self.id, exc_info=fault)
         finally:
             self.end(EndReason.DRAIN)
             await asyncio.shield(asyncio.ensure_future(self._finish(self.life.end_reason or EndReason.DRAIN)))
@@ -138,7 +133,7 @@ class LiveSession:
         self.life.last_seq = self.outbox.last_seq
         try:
             self.perform(self.conversation.finish(now))
-            ended = SendBrowser(reason.message(self.life.cause))
+            ended = SendBrowser(self.life.goodbye)
             self.perform([*self.capabilities.farewell(reason), ended])
             await self.link.aclose()
             recording = await self.recorder.aclose() if self.recorder else None
@@ -160,9 +155,9 @@ class LiveSession:
                 self._forget()
 
     def _forget(self) -> None:
-        """Give back what takes memory, once the page has read it.
+        """Give back what takes memory, once the page has read it, whoever still asks how the session ended.
 
-        What is left are small objects that hold each other until a full collection, which is rare.
+        Nothing that the session owns holds it, so that all of it is freed with the last who does.
         """
         self.outbox.clear()
         self.conversation.forget()
@@ -173,7 +168,7 @@ class LiveSession:
         while True:
             await asyncio.sleep(TICK_S)
             self.perform(self.conversation.tick(clock.now()))
-            self.capabilities.tick()
+            self.capabilities.tick(self)
             if self._alive():
                 clock.touch()
             attached = self.browser.browser
@@ -203,7 +198,7 @@ class LiveSession:
     # -- the service --------------------------------------------------------------------------------
 
     async def _keep_connected(self) -> None:
-        lost = await self.link.keep()
+        lost = await self.link.keep(self)
         self.end(EndReason.UPSTREAM_LOST if self.life.announced else EndReason.UPSTREAM_REFUSED, lost)
 
     def receive(self, event: Event | UnknownEvent, text: str) -> None:
@@ -359,7 +354,7 @@ class LiveSession:
                     # A task of its own: a slow tool delays nothing but its own answer.
                     self.life.start(self._call_tool(action))
                 case actions.HostServers():
-                    self.life.host(self.tools.host(self.conversation, self.perform))
+                    self.life.host(self.tools.listings(self.conversation, self.perform))
         if self.browser.browser is None and self.outbox.overfull:
             self.outbox.drop_oldest()
 
@@ -381,11 +376,11 @@ class LiveSession:
             self.tell(notice("not_kept", "This conversation cannot be kept at the moment.", "warning"))
 
     def _tools_of(self, assistant: AssistantConfig) -> ToolRuns:
-        config, of_call = self.plan.config, self.capabilities.of_call
-        return ToolRuns(registry, self.id, self.user_id, assistant, config, self.tell, of_call)
+        return ToolRuns(registry, self.id, self.user_id, assistant, self.plan.config)
 
     async def _call_tool(self, call: actions.CallTool) -> None:
-        output, status = await self.tools.run(call)
+        with self.capabilities.of_call(self, call.call_id) as capabilities:
+            output, status = await self.tools.run(call, self.tell, capabilities)
         self.clock.touch()
         now = self.clock.now()
         self.perform(self.conversation.tool_returned(call.call_id, output, status=status, now=now))

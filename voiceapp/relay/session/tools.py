@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 from uuid import UUID
 
 from voiceapp.assistants.assistant import AssistantConfig
@@ -32,12 +33,11 @@ class Progress:
 
     def __init__(self, call_id: str, show: Callable[[SendBrowser], None]) -> None:
         self._call_id = call_id
-        self._show = show
+        self._show: Callable[[SendBrowser], None] | None = show
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._latest = ""
         self._due = False
-        self._over = False
         self._next_at = 0.0
 
     def tell(self, text: str) -> None:
@@ -56,8 +56,8 @@ class Progress:
             return
 
     def end(self) -> None:
-        """Show nothing more: the call has ended."""
-        self._over = True
+        """Show nothing more: the call has ended, and who keeps this must not keep the session."""
+        self._show = None
 
     def _plan(self) -> None:
         self._loop.call_at(max(self._next_at, self._loop.time()), self._flush)
@@ -65,15 +65,12 @@ class Progress:
     def _flush(self) -> None:
         self._due = False
         self._next_at = self._loop.time() + PROGRESS_S
-        if not self._over:
+        if self._show is not None:
             self._show(SendBrowser(ToolProgress(call_id=self._call_id, message=self._latest)))
 
 
 class ToolRuns:
-    """The tools of one session: the registry's that its assistant names, its HTTP tools, its MCP servers'.
-
-    ``capabilities_of`` gives what the session lets a call do, by the call's id.
-    """
+    """The tools of one session: the registry's that its assistant names, its HTTP tools, its MCP servers'."""
 
     def __init__(
         self,
@@ -82,10 +79,7 @@ class ToolRuns:
         user_id: int,
         assistant: AssistantConfig,
         config: VoiceConfig,
-        show: Callable[[SendBrowser], None],
-        capabilities_of: Callable[[str], Capabilities] | None = None,
     ) -> None:
-        self._capabilities_of = capabilities_of
         self._registry = registry
         self._session_id = session_id
         self._user_id = user_id
@@ -95,7 +89,6 @@ class ToolRuns:
         self._http = HttpTools(assistant.http_tools, assistant.tools, private_allowed=private)
         taken = [*assistant.tools, *self._http.names()]
         self._host = McpHost(McpClient(private_allowed=private), taken)
-        self._show = show
 
     def definitions(self) -> list[JsonObject]:
         """Return the tools that are known before any server was asked, as ``session.update`` wants them."""
@@ -106,11 +99,12 @@ class ToolRuns:
         own = {name: ("", name) for name in self._registry.ask_first(self._allowed)}
         return own | self._http.ask_first()
 
-    async def host(self, conversation: Conversation, perform: Callable[[list[Action]], None]) -> None:
-        """Ask every MCP server for its tools, all at once, and tell the conversation as each answers."""
-        async with asyncio.TaskGroup() as asking:
-            for server in self._servers:
-                asking.create_task(self._list(server, conversation, perform))
+    def listings(
+        self, conversation: Conversation, perform: Callable[[list[Action]], None]
+    ) -> Iterator[Coroutine[Any, Any, None]]:
+        """Yield what asks each MCP server for its tools, and tells the conversation of the answer."""
+        for server in self._servers:
+            yield self._list(server, conversation, perform)
 
     async def _list(
         self, server: McpServer, conversation: Conversation, perform: Callable[[list[Action]], None]
@@ -123,10 +117,14 @@ class ToolRuns:
         asked = {tool.function: (server.server_label, tool.tool.name) for tool in listed if tool.asks}
         perform(conversation.tools_listed(offered(tool.definition() for tool in listed), asked))
 
-    async def run(self, call: CallTool) -> tuple[str, str]:
-        """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised."""
-        progress = Progress(call.call_id, self._show)
-        capabilities = self._capabilities_of(call.call_id) if self._capabilities_of else None
+    async def run(
+        self, call: CallTool, show: Callable[[SendBrowser], None], capabilities: Capabilities
+    ) -> tuple[str, str]:
+        """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised.
+
+        ``show`` tells the page what the tool says of itself; ``capabilities``: what the session lets it do.
+        """
+        progress = Progress(call.call_id, show)
         context = ToolContext(self._session_id, self._user_id, call.call_id, progress.tell, capabilities)
         try:
             if self._host.has(call.name):

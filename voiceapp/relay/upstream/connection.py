@@ -146,8 +146,13 @@ class Upstream:
             self._lost(error)
 
     async def aclose(self) -> None:
-        """Close the connection; at most two seconds are given to the service's answer."""
+        """Close the connection; at most two seconds are given to the service's answer.
+
+        Nothing is delivered any more, and nobody is held to whom it could be.
+        """
         self._closing = True
+        self._receive = self._lost = None
+        self._socket.let_go()
         if self._transport.is_disconnected:
             return
         # Its answer has to be read.
@@ -213,6 +218,8 @@ async def _dial(
         )
         return transport
     except WSHandshakeError as error:
+        # picows keeps it where it was raised, so that its traceback would keep all that this call has.
+        error.with_traceback(None)
         if error.response is None:
             raise UpstreamRefused(
                 "The address does not speak WebSocket.", code="upstream_unreachable"

@@ -69,13 +69,16 @@ class Owner(Protocol):
 
 
 class UpstreamLink:
-    """Owns the connection of one session; ``keep`` is its life."""
+    """Owns the connection of one session; ``keep`` is its life.
 
-    def __init__(self, session_id: UUID, target: Target, config: VoiceConfig, owner: Owner) -> None:
+    The session owns the link, and is handed to ``keep``: a link that held its session would keep both in
+    memory after their end.
+    """
+
+    def __init__(self, session_id: UUID, target: Target, config: VoiceConfig) -> None:
         self._session_id = session_id
         self.target = target
         self._timeout_s = config.connect_timeout_s
-        self._owner = owner
         self._upstream: Upstream | None = None
         self._opened_at = self._opened_loop_s = 0.0
         self._opened_answers = 0
@@ -109,31 +112,29 @@ class UpstreamLink:
         """Close the connection, if there is one."""
         await self._close()
 
-    async def keep(self) -> UpstreamError:
+    async def keep(self, owner: Owner) -> UpstreamError:
         """Keep the service at hand; return why it cannot be had any more."""
         while True:
-            try:
-                await self._dial()
-            except UpstreamError as refused:
-                if not await self._called_again(refused):
-                    return refused
-            error = await self._until_lost()
+            refused = await self._call(owner)
+            if refused is not None and not await self._called_again(owner, refused):
+                return refused
+            error = await self._until_lost(owner)
             if error is None:
                 continue
-            self._owner.perform(self._owner.conversation.disconnected(self._owner.clock.now()))
+            owner.perform(owner.conversation.disconnected(owner.clock.now()))
             # One that is given up may still be open, and is not spoken to any more.
             await self._close()
-            if self._proved_itself():
+            if self._proved_itself(owner):
                 self._failures = 0
             self._failures += 1
             if error.final or self._failures > RECONNECTS:
                 return error
-            self._owner.perform([notice("upstream_reconnecting", CALLING_AGAIN)])
+            owner.perform([notice("upstream_reconnecting", CALLING_AGAIN)])
             await asyncio.sleep(_pause(self._failures))
 
-    def _proved_itself(self) -> bool:
+    def _proved_itself(self, owner: Owner) -> bool:
         """Whether the connection was of use: an answer came over it, or it has lasted."""
-        if self._owner.conversation.answers > self._opened_answers:
+        if owner.conversation.answers > self._opened_answers:
             return True
         return asyncio.get_running_loop().time() - self._opened_loop_s > LASTING_S
 
@@ -142,7 +143,15 @@ class UpstreamLink:
         if upstream is not None:
             await upstream.aclose()
 
-    async def _called_again(self, refused: UpstreamError) -> bool:
+    async def _call(self, owner: Owner) -> UpstreamError | None:
+        """Connect; return why that was refused, without its traceback, which would hold who waits for it."""
+        try:
+            await self._dial(owner)
+        except UpstreamError as refused:
+            return refused.with_traceback(None)
+        return None
+
+    async def _called_again(self, owner: Owner, refused: UpstreamError) -> bool:
         """Call a service that is away until it answers; return whether it did in time.
 
         One that was never there, or says what calling again cannot mend, is not called again.
@@ -157,22 +166,21 @@ class UpstreamLink:
             pause = max(_pause(attempt), refused.retry_after_s)
             if refused.final or time_of_loop() + pause > patient_until:
                 return False
-            self._owner.perform([notice("upstream_reconnecting", CALLING_AGAIN)])
+            owner.perform([notice("upstream_reconnecting", CALLING_AGAIN)])
             await asyncio.sleep(pause)
-            try:
-                await self._dial()
-            except UpstreamError as again:
-                refused = again
-            else:
+            again = await self._call(owner)
+            if again is None:
                 return True
+            refused = again
 
-    async def _dial(self, *, renewing: bool = False) -> bool:
+    async def _dial(self, owner: Owner, *, renewing: bool = False) -> bool:
         """Connect, and let go of the connection before, if there is one.
 
         Where ``renewing``, the one before is kept, and nothing done, if it was busy again by the time that
         the new one was there: what is on its way over it would be lost.
         """
-        hint = asyncio.get_running_loop().call_later(STARTING_NOTICE_S, self._say_starting)
+        starting: list[Action] = [notice("upstream_starting", STARTING)]
+        hint = asyncio.get_running_loop().call_later(STARTING_NOTICE_S, owner.perform, starting)
         if renewing:
             # There is a service meanwhile.
             hint.cancel()
@@ -181,14 +189,14 @@ class UpstreamLink:
             upstream, first = await self._open()
         finally:
             hint.cancel()
-        if renewing and not self._lost.done() and not self._renewal_due():
+        if renewing and not self._lost.done() and not self._renewal_due(owner):
             self._renew_not_before = asyncio.get_running_loop().time() + RENEW_AGAIN_S
             await upstream.aclose()
             return False
-        self._renewals = self._renewals + 1 if renewing and not self._proved_itself() else 0
+        self._renewals = self._renewals + 1 if renewing and not self._proved_itself(owner) else 0
         before, self._upstream = self._upstream, upstream
         self._opened_at, self._opened_loop_s = time.time(), asyncio.get_running_loop().time()
-        self._opened_answers = self._owner.conversation.answers
+        self._opened_answers = owner.conversation.answers
         self._connected_once = True
         self._dialled_at = dialled_at
         lost = self._lost = asyncio.get_running_loop().create_future()
@@ -196,15 +204,15 @@ class UpstreamLink:
         def receive(event: Event | UnknownEvent, text: str) -> None:
             # What the connection before this one still says belongs to nobody.
             if self._upstream is upstream:
-                self._owner.receive(event, text)
+                owner.receive(event, text)
 
         def on_lost(error: UpstreamError) -> None:
             if not lost.done():
                 lost.set_result(error)
 
-        self._owner.perform(self._owner.conversation.disconnected(self._owner.clock.now()))
+        owner.perform(owner.conversation.disconnected(owner.clock.now()))
         # A gateway may speak another dialect than its address promises.
-        self._owner.conversation.connected(upstream.dialect)
+        owner.conversation.connected(upstream.dialect)
         upstream.start(first, receive, on_lost)
         if before is not None:
             await before.aclose()
@@ -219,10 +227,7 @@ class UpstreamLink:
             # Another assistant, who has another service, was given the word meanwhile.
             await upstream.aclose()
 
-    def _say_starting(self) -> None:
-        self._owner.perform([notice("upstream_starting", "The voice service is getting ready…")])
-
-    async def _until_lost(self) -> UpstreamError | None:
+    async def _until_lost(self, owner: Owner) -> UpstreamError | None:
         """Wait until the connection is lost, or not wanted any more (``None``).
 
         Moves to a new one before the service's cap ends it.
@@ -233,29 +238,29 @@ class UpstreamLink:
             if self._lost.done():
                 return self._lost.result()
             await asyncio.wait({self._lost}, timeout=RENEW_CHECK_S)
-            refused = bool(self._owner.conversation.refusal)
-            if self._owner.conversation.ready and not refused:
+            refused = bool(owner.conversation.refusal)
+            if owner.conversation.ready and not refused:
                 ready_by = math.inf
             elif not self._lost.done() and (refused or loop.time() > ready_by):
-                return self._not_ready()
-            if not self._lost.done() and self._renewal_due():
+                return self._not_ready(owner)
+            if not self._lost.done() and self._renewal_due(owner):
                 try:
-                    if await self._dial(renewing=True):
+                    if await self._dial(owner, renewing=True):
                         ready_by = self._dialled_at + self._timeout_s
-                        self._owner.perform([SendBrowser(SessionRenewed())])
+                        owner.perform([SendBrowser(SessionRenewed())])
                 except UpstreamError as error:
                     logger.warning("session %s: no new connection yet (%s)", self._session_id, error.code)
                     self._renew_not_before = loop.time() + max(RENEW_AGAIN_S, error.retry_after_s)
 
-    def _not_ready(self) -> UpstreamError:
+    def _not_ready(self, owner: Owner) -> UpstreamError:
         """Return why a connection is given up on which the session was never configured."""
-        if refusal := self._owner.conversation.refusal:
+        if refusal := owner.conversation.refusal:
             return UpstreamRefused(refusal, code="configuration_refused", final=True)
         message = f"The service did not take the session's settings within {self._timeout_s:g} seconds."
         return UpstreamTimeout(message, code="upstream_timeout")
 
-    def _renewal_due(self) -> bool:
-        conversation = self._owner.conversation
+    def _renewal_due(self, owner: Owner) -> bool:
+        conversation = owner.conversation
         expires_at = conversation.expires_at
         if expires_at is None or not conversation.ready or self._renewals >= RECONNECTS:
             return False
@@ -266,11 +271,12 @@ class UpstreamLink:
         # By the loop's clock, which nobody sets while a connection lasts.
         open_s = asyncio.get_running_loop().time() - self._opened_loop_s
         left = expires_at - self._opened_at - open_s
-        quiet = conversation.quiet(self._owner.clock.now())
+        quiet = conversation.quiet(owner.clock.now())
         quiet &= asyncio.get_running_loop().time() >= self._renew_not_before
         return left < min(RENEW_AT_LAST_S, end_part) or (left < min(RENEW_BEFORE_S, end_part) and quiet)
 
 
+STARTING = "The voice service is getting ready…"
 CALLING_AGAIN = "The voice service was lost. Calling it again…"
 
 

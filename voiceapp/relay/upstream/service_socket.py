@@ -68,9 +68,19 @@ class ServiceSocket(WSListener):
     def abandon(self) -> None:
         """Nobody waits for the connection any more: close it, now or as soon as it is there."""
         self.unwanted = True
+        # What it was lost by may have been raised where this is held, and leads back here.
+        self.first = self.loop.create_future()
         self.first.cancel()
+        self.ended = None
+        self.let_go()
         if self.transport is not None:
             self.transport.disconnect(graceful=False)
+
+    def let_go(self) -> None:
+        """Nobody listens any more: what still comes is passed over, and only the end is awaited."""
+        self.on_message, self.on_end = _pass_over, None
+        self.early.clear()
+        self.later.clear()
 
     def pause_writing(self) -> None:
         """The service does not read."""
@@ -144,9 +154,9 @@ class ServiceSocket(WSListener):
         logger.warning("upstream sent %s; connection dropped", sent)
         self.over = True
         self.later.clear()
-        assert self.transport is not None
-        self.transport.send_close(code)
-        self.transport.disconnect()
+        if self.transport is not None:
+            self.transport.send_close(code)
+            self.transport.disconnect()
 
     # -- turns --------------------------------------------------------------------------------------------
 
@@ -202,6 +212,8 @@ class ServiceSocket(WSListener):
         else:
             code = getattr(received.code, "value", received.code)
             error = UpstreamClosed(f"The service closed the connection ({code}).", code="upstream_closed")
+        # It holds this listener.
+        self.transport = None
         if self.later:
             # What it has sent before still counts.
             self.error = error
@@ -214,3 +226,7 @@ class ServiceSocket(WSListener):
             self.first.set_exception(error)
         if self.on_end is not None:
             self.on_end(error)
+
+
+def _pass_over(data: bytes) -> None:
+    """Take a message that nobody wants any more."""

@@ -50,7 +50,7 @@ class AnswerReader:
     def feed(self, fields: Any, event: str = "") -> list[JsonObject]:
         """Return the chunks that one event of the stream makes; raise ``TextEngineError``."""
         if (failure := _failure(fields, event)) is not None:
-            raise failure
+            raise _failed(failure)
         if not isinstance(fields, dict):
             raise _no_part()
         choices = fields.get("choices")
@@ -202,17 +202,17 @@ def _as_call(call: WrittenCall, head: str, place: int) -> JsonObject:
 # -- failures -----------------------------------------------------------------------------------------------
 
 
-def _failure(fields: Any, event: str) -> TextEngineError | None:
-    """Return the error that an object of a service tells of, in one of the shapes that services have."""
+def _failure(fields: Any, event: str) -> JsonObject | None:
+    """Return the failure that an object of a service tells of, in one of the shapes that services have."""
     if isinstance(fields, list) and fields and isinstance(fields[0], dict) and "error" in fields[0]:
         fields = fields[0]
     if not isinstance(fields, dict):
-        return _failed(None) if event == "error" else None
-    if fields.get("error"):
-        return _failed(fields["error"])
+        return {} if event == "error" else None
+    if error := fields.get("error"):
+        return error if isinstance(error, dict) else {}
     says_so = event == "error" or "error" in (fields.get("object"), fields.get("type"))
     if says_so or ("choices" not in fields and any(fields.get(name) for name in _SAY_FAILURE)):
-        return _failed(fields)
+        return fields
     return None
 
 
