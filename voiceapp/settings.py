@@ -117,6 +117,9 @@ STORAGES = {
 # What has no digest in its name may change.
 SERVESTATIC_MAX_AGE = 0
 SERVESTATIC_KEEP_ONLY_HASHED_FILES = True
+# What is packed has no comments: half of what the page's modules are.
+SERVESTATIC_MINIFY = True
+SERVESTATIC_ALLOW_ALL_ORIGINS = False
 SERVESTATIC_USE_FINDERS = DEBUG
 SERVESTATIC_AUTOREFRESH = DEBUG
 

@@ -10,7 +10,7 @@ from voiceapp.web.headers import CONTENT_SECURITY_POLICY, SecurityHeaders
 
 
 def test_every_response_carries_the_policies(client: Client) -> None:
-    for address in ("/login/", "/static/records/session.css", "/nowhere/"):
+    for address in ("/login/", "/static/voiceapp/mark.svg", "/nowhere/"):
         response = client.get(address)
         policy = response.headers["Content-Security-Policy"]
         assert "default-src 'self'" in policy
@@ -19,6 +19,13 @@ def test_every_response_carries_the_policies(client: Client) -> None:
         assert response.headers["Permissions-Policy"].startswith("microphone=(self)")
         assert response.headers["X-Content-Type-Options"] == "nosniff"
         assert response.headers["Referrer-Policy"] == "same-origin"
+
+
+def test_what_a_page_loads_is_governed_by_that_page(client: Client) -> None:
+    for address in ("/static/records/session.css", "/static/voiceapp/app.js"):
+        headers = client.get(address).headers
+        assert "Content-Security-Policy" not in headers
+        assert headers["X-Content-Type-Options"] == "nosniff"
 
 
 async def test_the_policies_are_added_in_step_with_the_next_layer() -> None:

@@ -131,14 +131,13 @@ def test_the_first_user_is_an_administrator(
 def test_static_files_are_served_packed_and_for_good(server: Up, folder: Path) -> None:
     with urllib.request.urlopen(f"{server.url}{address_of(folder, 'records/session.js')}") as file:
         assert file.headers["Content-Type"].startswith("text/javascript")
-        assert "default-src 'self'" in file.headers["Content-Security-Policy"]
         assert "immutable" in file.headers["Cache-Control"]
     packed = urllib.request.Request(
         f"{server.url}{address_of(folder, 'admin/css/base.css')}", headers={"Accept-Encoding": "gzip, br"}
     )
     with urllib.request.urlopen(packed) as file:
         assert file.headers["Content-Encoding"] == "br"
-        assert brotli.decompress(file.read()).startswith(b"/*")
+        assert b"{" in brotli.decompress(file.read())
     with urllib.request.urlopen(f"{server.url}/favicon.ico") as file:
         assert file.headers["Content-Type"] == "image/svg+xml"
 

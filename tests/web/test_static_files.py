@@ -23,7 +23,7 @@ FILES = {
     "app.js": "/** @typedef {import('./inner/part.js').Part} Part */\n"
     "import { part } from './inner/part.js';\n",
     "inner/part.js": "/** @typedef {import('../app.js').App} App */\nexport * from './leaf.js';\n"
-    + "// x\n" * 99,
+    + "".join(f"// x\nexport const a{n} = {n};\n" for n in range(99)),
     "inner/leaf.js": "export const part = 1;\n",
     "page.css": "body { color: red; }\n" * 99,
 }
@@ -97,12 +97,20 @@ def test_what_was_begun_and_broke_off_is_made_again(root: Path, monkeypatch: pyt
     assert collect()
 
 
-def test_each_file_lies_there_packed_as_browsers_unpack_it(root: Path) -> None:
+def test_each_file_lies_there_packed_and_without_its_comments(root: Path) -> None:
     collect()
+    names = addresses()
     for name in ("inner/part.js", "page.css"):
-        path = root / addresses()[name].removeprefix("/static/")
-        assert gzip.decompress(Path(f"{path}.gz").read_bytes()) == path.read_bytes()
-        assert brotli.decompress(Path(f"{path}.br").read_bytes()) == path.read_bytes()
+        path = root / names[name].removeprefix("/static/")
+        small = gzip.decompress(Path(f"{path}.gz").read_bytes())
+        assert brotli.decompress(Path(f"{path}.br").read_bytes()) == small
+        assert len(small) < path.stat().st_size
+    leaf = names["inner/leaf.js"].rpartition("/")[2]
+    packed = Path(root / names["inner/part.js"].removeprefix("/static/")).with_suffix(".js.br")
+    text = brotli.decompress(packed.read_bytes()).decode()
+    assert text.startswith(f'export*from"./{leaf}";')
+    assert text.endswith("export const a98=98;")
+    assert "x" not in text.replace("export", "")
 
 
 def test_where_nothing_was_collected_files_have_their_plain_names(root: Path) -> None:
