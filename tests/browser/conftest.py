@@ -13,8 +13,10 @@ from django.conf import settings
 from playwright.sync_api import Playwright, expect, sync_playwright
 
 from tests.browser.browser import CHROMIUM, close_shared
+from tests.browser.network import Network
 from tests.browser.scripted import ScriptedServer
 from tests.parts.engine_parts import say, words_of
+from tests.parts.servers import Server
 from tests.parts.waits import PATIENCE_S
 
 if not settings.configured and not os.environ.get("DJANGO_SETTINGS_MODULE"):
@@ -46,3 +48,27 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("joke", "weather", "thanks"):
         soundfile.write(folder / f"{name}.wav", np.frombuffer(say(words_of(name)), "<i2"), 24_000)
     return folder
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    made = Network()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def product(network: Network, tmp_path: Path) -> Iterator[Server]:
+    """The real server, whose Realtime service is the scripted one."""
+    running = Server(
+        tmp_path,
+        AZURE_OPENAI_ENDPOINT=network.service.url,
+        AZURE_OPENAI_API_KEY="k",
+        AZURE_OPENAI_DEPLOYMENT="d",
+        AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT="t",
+    )
+    try:
+        running.wait()
+        yield running
+    finally:
+        running.stop()

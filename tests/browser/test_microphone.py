@@ -106,6 +106,13 @@ def test_muted_means_silence_and_then_nothing(playwright: Playwright, server: Sc
         link.wait_frames(at_rest + 10)
 
 
+TAP = """() => {
+  for (const kind of ['keydown', 'keyup']) {
+    document.body.dispatchEvent(new KeyboardEvent(kind, { key: ' ', code: 'Space', bubbles: true, cancelable: true }));
+  }
+}"""
+
+
 def test_hold_to_talk_by_space_bar_and_a_tap_is_dropped(playwright: Playwright) -> None:
     server = ScriptedServer([{**ASSISTANT, "push_to_talk": True}])
     with open_page(playwright, server.url, flags=FAKE) as page:
@@ -115,9 +122,8 @@ def test_hold_to_talk_by_space_bar_and_a_tap_is_dropped(playwright: Playwright) 
         page.wait_for_timeout(300)
         assert link.frames == []
         page.evaluate("document.activeElement.blur()")
-        page.keyboard.down(" ")
-        page.wait_for_timeout(30)
-        page.keyboard.up(" ")
+        # In one turn of the page: how long the driver takes between two keys depends on the machine.
+        page.evaluate(TAP)
         expect(page.locator(".notice")).to_contain_text("too short")
         assert link.frames == []
         assert not any(text["type"] == "input_audio_buffer.commit" for text in link.texts)

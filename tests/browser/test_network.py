@@ -2,107 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
 import time
-from collections.abc import Coroutine, Iterator
-from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-import pytest
 from playwright.sync_api import Page, Playwright, Route, expect
 
 from tests.browser.browser import enter, heard, microphone_flags, open_page, pcm16, tone, until, wait_tap
+from tests.browser.network import Network
 from tests.browser.scripted import ScriptedServer
-from tests.parts.places import ROOT
-from tests.parts.proxy import Proxy, proxy
-from tests.parts.scripted import Service, service
 from tests.parts.servers import Server
-from tests.parts.waits import PATIENCE_S
 
 FAKE = microphone_flags(None)
 FASTER = 10
 """The page's patience with a silent line, and its pings, run so many times as fast in these tests."""
-T = TypeVar("T")
-
-
-class Network:
-    """An event loop on a thread of its own, with a Realtime service, and proxies."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        self._stack = AsyncExitStack()
-        self.service: Service = self.run(self._stack.enter_async_context(service()))
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine there and return its result."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
-
-    def proxy(self, url: str, **options: Any) -> Proxy:
-        """Put a proxy before an address."""
-        address = urlsplit(url)
-        assert address.hostname
-        assert address.port
-        return self.run(self._stack.enter_async_context(proxy(address.hostname, address.port, **options)))
-
-    def call(self, do: Any) -> None:
-        """Call something there."""
-
-        async def called() -> None:
-            do()
-
-        self.run(called())
-
-    def close(self) -> None:
-        """End everything."""
-        self.run(self._stack.aclose())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(PATIENCE_S)
-        self._loop.close()
-
-
-@pytest.fixture
-def network() -> Iterator[Network]:
-    made = Network()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def product(network: Network, tmp_path: Path) -> Iterator[Server]:
-    """The real server, whose Realtime service is the scripted one."""
-    running = Server(
-        tmp_path,
-        AZURE_OPENAI_ENDPOINT=network.service.url,
-        AZURE_OPENAI_API_KEY="k",
-        AZURE_OPENAI_DEPLOYMENT="d",
-        AZURE_OPENAI_TRANSCRIPTION_DEPLOYMENT="t",
-    )
-    try:
-        running.wait()
-        yield running
-    finally:
-        running.stop()
 
 
 def hurry(page: Page) -> None:
     """Let the page's own code lose patience sooner; nothing else of it is changed."""
-    source = (ROOT / "static/voiceapp/realtime/socket.js").read_text()
-    for name in ("PING_MS", "DEAD_MS"):
-        source, count = re.subn(
-            rf"(export const {name} = )(\d+);", lambda found: f"{found[1]}{int(found[2]) // FASTER};", source
-        )
-        assert count == 1
 
     def answer(route: Route) -> None:
+        source = route.fetch().text()
+        for name in ("PING_MS", "DEAD_MS"):
+            source, count = re.subn(
+                rf"(\b{name}\s*=\s*)(\d+);", lambda found: f"{found[1]}{int(found[2]) // FASTER};", source
+            )
+            assert count == 1
         route.fulfill(body=source, content_type="text/javascript")
 
-    page.route("**/realtime/socket.js", answer)
+    page.route(re.compile(r"/realtime/socket(\.[0-9a-f]+)?\.js$"), answer)
 
 
 def test_a_line_that_dies_without_a_word_in_mid_answer_loses_and_repeats_nothing(

@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, Playwright, expect
 
 from tests.browser.browser import microphone_flags, open_page
-from tests.browser.test_network import Network
+from tests.browser.network import Network
 from tests.parts.servers import Server
 
 FAKE = microphone_flags(None)
 REFUSED_S = 4
 """Long before the page would have given up a network that is away."""
-
-
-@pytest.fixture
-def network() -> Iterator[Network]:
-    made = Network()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def product(network: Network, tmp_path: Path) -> Iterator[Server]:
-    """The real server, whose Realtime service is a scripted one."""
-    chosen = {"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_DEPLOYMENT": "d"}
-    running = Server(tmp_path, AZURE_OPENAI_ENDPOINT=network.service.url, **chosen)
-    try:
-        running.wait()
-        yield running
-    finally:
-        running.stop()
 
 
 def talk_and_read(page: Page, title: str) -> float:
