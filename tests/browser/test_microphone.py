@@ -108,7 +108,8 @@ def test_muted_means_silence_and_then_nothing(playwright: Playwright, server: Sc
 
 TAP = """() => {
   for (const kind of ['keydown', 'keyup']) {
-    document.body.dispatchEvent(new KeyboardEvent(kind, { key: ' ', code: 'Space', bubbles: true, cancelable: true }));
+    const options = { key: ' ', code: 'Space', bubbles: true, cancelable: true };
+    document.body.dispatchEvent(new KeyboardEvent(kind, options));
   }
 }"""
 
