@@ -11,6 +11,7 @@ from voiceapp.engine.inference.loading import models
 from voiceapp.engine.server import client_secret_views
 from voiceapp.review.views import evaluate
 from voiceapp.web import recordings, views
+from voiceapp.web.manifest import manifest
 
 
 async def health(request: HttpRequest) -> JsonResponse:
@@ -28,6 +29,7 @@ urlpatterns = [
     path("sessions/<uuid:session_id>/recording.flac", recordings.recording, name="recording"),
     # The admin's pages name no icon, and browsers then ask for this one.
     path("favicon.ico", views.icon),
+    path("manifest.webmanifest", manifest, name="manifest"),
     path("healthz", health, name="health"),
     path("openai/v1/realtime/client_secrets", client_secret_views.client_secrets, name="client-secrets"),
     path("openai/realtime/sessions", client_secret_views.preview_session, {"kind": "session"}),
