@@ -39,6 +39,7 @@ _FROM_THE_PAGE: Final[tuple[ClientMessage | Event, ...]] = (
         voice="alloy",
         continues=UUID("3f0c2d44-0000-4000-8000-000000000002"),
         audio=page.WantedFormats(input="audio/pcm", output="audio/pcm"),
+        time_zone="Asia/Tokyo",
     ),
     page.PlaybackReport(item_id="item_a1", content_index=0, played_ms=1480.5, final=True, seq=42),
     page.Ping(seq=42),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -204,6 +205,28 @@ def test_sessions_that_continue_each_other_are_linked(page: Client, user: User, 
     for one, other in ((first, second), (second, first)):
         shown = admin_client.get(f"/admin/records/session/{one}/change/").content.decode()
         assert f'href="/admin/records/session/{other}/change/"' in shown
+
+
+def test_every_date_says_its_zone_and_can_be_told_in_the_readers(
+    page: Client, user: User, admin_client: Client
+) -> None:
+    first, second = kept(user, said("a", "user", "One.")), kept(user, said("b", "user", "Two."))
+    night = datetime(2026, 11, 30, 23, 38, tzinfo=UTC)
+    Session.objects.filter(id=second).update(continued_from=first)
+    Session.objects.update(started_at=night, time_zone="Asia/Tokyo")
+    long = '<time datetime="2026-11-30T23:38:00Z" data-form="long">30 November 2026, 23:38 UTC</time>'
+    short = '<time datetime="2026-11-30T23:38:00Z" data-form="short">30 Nov, 23:38 UTC</time>'
+    for address, times in (("/sessions/", [long, long]), (f"/sessions/{first}/", [long, short]),
+                           (f"/sessions/{second}/", [long]), ("/", [short, short])):  # fmt: skip
+        shown = page.get(address).content.decode()
+        assert re.findall(r"<time.*?</time>", shown) == times
+        assert "voiceapp/ui/times.js" in shown
+        # Where no script may write it anew either: the name of a file that is saved.
+        assert "2026-11-30 23.38" not in shown.replace("2026-11-30 23.38 UTC", "")
+    shown = admin_client.get(f"/admin/records/session/{first}/change/").content.decode()
+    assert long in shown
+    assert "Asia/Tokyo" in shown
+    assert "voiceapp/ui/times.js" in shown
 
 
 def test_what_was_said_is_inert(page: Client, user: User) -> None:

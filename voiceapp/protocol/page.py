@@ -75,6 +75,10 @@ class SessionStart(ClientMessage, frozen=True, kw_only=True, tag="session.start"
     )
     resume: Annotated[Resume | None, about("the live session that the page comes back to")] = None
     audio: Annotated[WantedFormats | None, about("audio formats that the page asks for")] = None
+    time_zone: Annotated[
+        str | None,
+        about("IANA name of the user's time zone; unknown ones get a `notice`, `time_zone_unknown`"),
+    ] = None
 
 
 class PlaybackReport(ClientMessage, frozen=True, kw_only=True, tag="playback.report"):

@@ -31,10 +31,12 @@ import re
 import typing
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
 from typing import Any, TypeVar
 from uuid import UUID, uuid5
 
 import msgspec
+from django.utils import timezone
 
 from voiceapp.errors import ToolError, ToolFailed, UnknownTool
 from voiceapp.tools.capabilities import Capabilities
@@ -56,7 +58,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class ToolContext:
     """Who asks: a tool acts for this user, in this session.
 
-    ``capabilities`` is what the session lets its tools do; ``None`` outside of a live session.
+    ``capabilities`` is what the session lets its tools do; ``None`` outside of a live session. ``zone`` is
+    the user's time zone; ``None`` where it is not known.
     """
 
     session_id: UUID
@@ -64,6 +67,11 @@ class ToolContext:
     call_id: str
     tell: Callable[[str], None] = field(default=lambda _: None, repr=False, compare=False)
     capabilities: Capabilities | None = None
+    zone: tzinfo | None = None
+
+    def now(self) -> datetime:
+        """Return the time in the user's time zone, or in the server's where that is not known."""
+        return timezone.now().astimezone(self.zone or timezone.get_default_timezone())
 
     @property
     def session(self) -> Capabilities:

@@ -62,6 +62,7 @@
  * @property {string | null} [continue] an earlier session whose conversation goes on in a new one
  * @property {Resume | null} [resume] the live session that the page comes back to
  * @property {WantedFormats | null} [audio] audio formats that the page asks for
+ * @property {string | null} [time_zone] IANA name of the user's time zone; unknown ones get a `notice`, `time_zone_unknown`
  */
 /**
  * How much of an item the page's speaker has played; sent while it plays, and at its end.

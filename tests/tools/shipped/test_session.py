@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -61,6 +63,18 @@ class Session:
 async def run(session: Any, name: str, arguments: str = "") -> str:
     context = ToolContext(uuid4(), 7, "call_1", capabilities=session)
     return await registry.run(name, arguments, context, [name])
+
+
+async def test_of_a_long_timer_the_user_is_told_until_when() -> None:
+    session, zone = Session(), ZoneInfo("Asia/Tokyo")
+    context = ToolContext(uuid4(), 7, "call_1", capabilities=session, zone=zone)  # type: ignore[arg-type]
+    over = [datetime.now(zone) + timedelta(hours=2)]
+    said = await registry.run("set_timer", '{"seconds": 7200}', context, ["set_timer"])
+    over.append(datetime.now(zone) + timedelta(hours=2))
+    assert said in {f"The timer for 2 hours is set until {end:%H:%M}." for end in over}
+    # Of a zone that is not the user's own they are told which it is.
+    assert (await run(session, "set_timer", '{"seconds": 7200}')).endswith(" UTC.")
+    assert (await run(session, "set_timer", '{"seconds": 60}')).endswith("is set.")
 
 
 @pytest.mark.parametrize(

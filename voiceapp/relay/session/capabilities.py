@@ -7,8 +7,11 @@ played, no answer is due.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import tzinfo
 from typing import Protocol
 from uuid import UUID, uuid4
+
+from django.utils import timezone
 
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation.actions import Action, notice
@@ -46,10 +49,14 @@ class Host(Protocol):
 
 
 class SessionCapabilities:
-    """See the module; ``tick`` is called a few times a second. ``ends_ms``: when the session ends at last."""
+    """See the module; ``tick`` is called a few times a second.
 
-    def __init__(self, host: Host, ends_ms: float) -> None:
+    ``ends_ms``: when the session ends at last; ``zone``: the user's time zone, ``None`` if not known.
+    """
+
+    def __init__(self, host: Host, ends_ms: float, zone: tzinfo | None = None) -> None:
         self._host = host
+        self._zone = zone
         self.timers = SessionTimers(host.clock.now, ends_ms)
         self._leaving_after: int | None = None
         self._next: AssistantConfig | None = None
@@ -58,7 +65,10 @@ class SessionCapabilities:
         """Return what one call of a tool can do in the session."""
         host = self._host
         return Capabilities(
-            self.timers, _Notes(host.user_id), _Past(host.user_id, host.id), _CallControl(self, host, call_id)
+            self.timers,
+            _Notes(host.user_id),
+            _Past(host.user_id, host.id, self._zone),
+            _CallControl(self, host, call_id),
         )
 
     @property
@@ -151,10 +161,14 @@ class _Notes:
 
 
 class _Past:
-    def __init__(self, user_id: int, session_id: UUID) -> None:
+    def __init__(self, user_id: int, session_id: UUID, zone: tzinfo | None) -> None:
         self._user_id = user_id
         self._session_id = session_id
+        self._zone = zone or timezone.get_default_timezone()
 
     async def search(self, words: str) -> Sequence[Mention]:
         found = await search.search(self._user_id, words, but=self._session_id)
-        return [Mention(f"{one.started_at:%d %B %Y}", one.title, one.excerpt) for one in found]
+        days = [one.started_at.astimezone(self._zone) for one in found]
+        return [
+            Mention(f"{day:%d %B %Y}", one.title, one.excerpt) for day, one in zip(days, found, strict=True)
+        ]

@@ -38,7 +38,7 @@ from voiceapp.relay.session.ending import REPLACED, SLOW, EndReason
 from voiceapp.relay.session.life import Ended, Life
 from voiceapp.relay.session.microphone import Microphone
 from voiceapp.relay.session.outbox import Outbox
-from voiceapp.relay.session.plan import SessionPlan, with_captions_of
+from voiceapp.relay.session.plan import SessionPlan
 from voiceapp.relay.session.tools import ToolRuns
 from voiceapp.relay.session.transcoding import Transcoding
 from voiceapp.relay.upstream.link import UpstreamLink
@@ -56,7 +56,7 @@ class LiveSession:
     def __init__(self, plan: SessionPlan) -> None:
         opened, config = plan.opened, plan.config
         target = plan.target_of(opened.assistant)
-        assistant = with_captions_of(opened.assistant, target)
+        assistant = plan.as_run(opened.assistant, target)
         self.plan = plan
         self.clock = SessionClock(plan.begins_ms)
         self.life = Life()
@@ -67,7 +67,7 @@ class LiveSession:
             plan.input_format or assistant.input_format, plan.output_format or assistant.output_format
         )
         self.microphone = Microphone(self.transcoding.input)
-        self.capabilities = SessionCapabilities(self, config.max_session_s * 1000)
+        self.capabilities = SessionCapabilities(self, config.max_session_s * 1000, plan.zone)
         self.tools = self._tools_of(assistant)
         # Nobody else can use the ids of the relay's own events, so that errors about them find their way.
         prefix = secrets.token_hex(4)
@@ -245,7 +245,7 @@ class LiveSession:
         """Go on with another assistant, over a new connection to the service."""
         self.life.stop_hosting()
         target = self.plan.target_of(assistant)
-        assistant = with_captions_of(assistant, target)
+        assistant = self.plan.as_run(assistant, target)
         self.tools = self._tools_of(assistant)
         self.conversation.hand_over(
             assistant,
@@ -381,8 +381,10 @@ class LiveSession:
             self.tell(notice("not_kept", "This conversation cannot be kept at the moment.", "warning"))
 
     def _tools_of(self, assistant: AssistantConfig) -> ToolRuns:
-        config, of_call = self.plan.config, self.capabilities.of_call
-        return ToolRuns(registry, self.id, self.user_id, assistant, config, self.tell, of_call)
+        plan, of_call = self.plan, self.capabilities.of_call
+        return ToolRuns(
+            registry, self.id, self.user_id, assistant, plan.config, self.tell, of_call, plan.zone
+        )
 
     async def _call_tool(self, call: actions.CallTool) -> None:
         output, status = await self.tools.run(call)

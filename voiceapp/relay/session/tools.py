@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from datetime import tzinfo
 from uuid import UUID
 
 from voiceapp.assistants.assistant import AssistantConfig
@@ -72,7 +73,8 @@ class Progress:
 class ToolRuns:
     """The tools of one session: the registry's that its assistant names, its HTTP tools, its MCP servers'.
 
-    ``capabilities_of`` gives what the session lets a call do, by the call's id.
+    ``capabilities_of`` gives what the session lets a call do, by the call's id; ``zone``
+    is the user's time zone.
     """
 
     def __init__(
@@ -84,7 +86,9 @@ class ToolRuns:
         config: VoiceConfig,
         show: Callable[[SendBrowser], None],
         capabilities_of: Callable[[str], Capabilities] | None = None,
+        zone: tzinfo | None = None,
     ) -> None:
+        self._zone = zone
         self._capabilities_of = capabilities_of
         self._registry = registry
         self._session_id = session_id
@@ -127,7 +131,9 @@ class ToolRuns:
         """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised."""
         progress = Progress(call.call_id, self._show)
         capabilities = self._capabilities_of(call.call_id) if self._capabilities_of else None
-        context = ToolContext(self._session_id, self._user_id, call.call_id, progress.tell, capabilities)
+        context = ToolContext(
+            self._session_id, self._user_id, call.call_id, progress.tell, capabilities, self._zone
+        )
         try:
             if self._host.has(call.name):
                 return await self._host.run(call.name, call.arguments), "completed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from msgspec import Meta
@@ -10,6 +11,7 @@ from voiceapp.language.punctuation import ended, without_end
 from voiceapp.tools.registry import ToolContext, tool
 
 MAX_TIMER_S = 24 * 3600
+LONG_TIMER_S = 3600
 _Label = Annotated[str, Meta(max_length=60, description="What it is for, such as tea; may be left out")]
 
 
@@ -21,7 +23,15 @@ async def set_timer(
 ) -> str:
     """Set a timer. It returns at once; the user is told in this conversation when the time is over."""
     context.session.timers.start(label.strip(), seconds)
-    return f"The timer for {spoken_duration(seconds)}{_about(label)} is set."
+    over = context.now() + timedelta(seconds=seconds)
+    # Of a short one people want to know how long, of a long one also until when.
+    until = f" until {over:%H:%M}{_zone_name(context, over)}" if seconds >= LONG_TIMER_S else ""
+    return f"The timer for {spoken_duration(seconds)}{_about(label)} is set{until}."
+
+
+def _zone_name(context: ToolContext, moment: datetime) -> str:
+    """Return the zone behind a time that is not the user's own."""
+    return "" if context.zone is not None else f" {moment:%Z}"
 
 
 @tool(timeout_s=5)
