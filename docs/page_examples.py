@@ -109,6 +109,7 @@ _TO_THE_PAGE: Final[tuple[ServerMessage | ToolCallEvent, ...]] = (
         arguments='{"item":"tea"}',
         call_id="call_1",
         timeout_ms=60_000,
+        preview=page.CallPreview(title="Order this?", lines=["Tea, 500 g"]),
     ),
     page.ApprovalSettled(approval_request_id="approval_call_1", outcome=page.Outcome.ALLOWED),
     page.ToolProgress(call_id="call_1", message="Asking the shop…"),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from voiceapp.language.punctuation import tidied
 from voiceapp.language.zones import day_in_words
 from voiceapp.review import extractive
 from voiceapp.review.remarks import Remark, as_text
@@ -65,7 +66,7 @@ async def summarise(
     }
     _, value = await ask_for(completions, body, _SCHEMA, Spent())
     title, summary = " ".join(value["title"].split()), " ".join(value["summary"].split())
-    return title.strip('."“”')[:TITLE_CHARS], summary[:SUMMARY_CHARS]
+    return tidied(title.strip('."“”'))[:TITLE_CHARS], tidied(summary)[:SUMMARY_CHARS]
 
 
 def _moment(began: datetime) -> str:

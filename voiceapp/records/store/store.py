@@ -28,7 +28,7 @@ from voiceapp.records.models import (
 )
 from voiceapp.records.recording.archive import journals_ms, recordings_folder
 from voiceapp.records.recording.recorder import repair as repair_recordings
-from voiceapp.records.store import history
+from voiceapp.records.store import history, notes
 from voiceapp.records.store.entries import MAX_USED, MODEL_LENGTH, OpenedSession
 from voiceapp.records.store.rows import storable
 from voiceapp.records.store.writer import StoreUnavailable, writer
@@ -173,6 +173,8 @@ async def close_session(
 def _close(session_id: UUID, values: dict[str, Any], owner: Q = _ANYBODYS) -> int:
     """Close a session, if it is open and is its ``owner``'s; return how many that are."""
     with transaction.atomic():
+        # Often enough, and nobody waits for it.
+        notes.erase_deleted()
         count = Item.objects.filter(session_id=session_id).count()
         return Session.objects.filter(owner, id=session_id, ended_at=None).update(item_count=count, **values)
 
@@ -221,6 +223,7 @@ def repair_unfinished() -> int:
     for session_id, path in archives.items():
         Session.objects.filter(id=session_id, recording="").update(recording=_relative(path))
     ownership.forget(gone)
+    notes.erase_deleted()
     return closed
 
 

@@ -21,7 +21,7 @@ from voiceapp.records.store import notes, search, store
 from voiceapp.relay.session.clock import SessionClock
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.timers import SessionTimers
-from voiceapp.tools.capabilities import Capabilities, Mention
+from voiceapp.tools.capabilities import Capabilities, KeptNote, Mention
 
 
 class Host(Protocol):
@@ -153,11 +153,17 @@ class _Notes:
         except VoiceAppError as error:
             raise ToolFailed(error.message, code=error.code) from error
 
-    async def find(self, words: str) -> Sequence[str]:
+    async def find(self, words: str) -> Sequence[KeptNote]:
         return await notes.find(self._user_id, words)
 
-    async def delete(self, words: str) -> Sequence[str]:
-        return await notes.delete(self._user_id, words)
+    async def delete(self, found: Sequence[KeptNote]) -> Sequence[KeptNote]:
+        return await notes.delete(self._user_id, found)
+
+    async def restore(self) -> Sequence[KeptNote]:
+        try:
+            return await notes.restore(self._user_id)
+        except VoiceAppError as error:
+            raise ToolFailed(error.message, code=error.code) from error
 
 
 class _Past:

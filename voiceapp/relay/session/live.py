@@ -20,11 +20,8 @@ from voiceapp.conversation.records import ItemRecord, Record
 from voiceapp.errors import VoiceAppError
 from voiceapp.protocol.events import Event, InputAudioBufferAppend, UnknownEvent
 from voiceapp.protocol.page import (
-    AgreedFormats,
     PageAssistant,
     SessionAssistant,
-    SessionLimits,
-    SessionReady,
     SessionRenewed,
     SessionResumed,
 )
@@ -225,21 +222,11 @@ class LiveSession:
             # The page has been resumed already; only the service is another.
             self.perform([SendBrowser(SessionRenewed())])
         else:
-            past = earlier.history_messages(self.plan.opened.earlier)
-            self.perform([SendBrowser(self._description()), *past])
-
-    def _description(self) -> SessionReady:
-        assistant, config, formats = self.conversation.assistant, self.plan.config, self.transcoding
-        return SessionReady(
-            session_id=self.id,
-            assistant=PageAssistant(slug=assistant.slug, name=assistant.name),
-            audio=AgreedFormats(input=formats.input.to_ga(), output=formats.output.to_ga()),
-            transcription=assistant.transcription is not None,
-            grace_ms=int(config.grace_s * 1000),
-            limits=SessionLimits(max_session_ms=int(config.max_session_s * 1000)),
-            turn_detection=self.conversation.turn_detection,
-            upstream=self.link.target.kind.value,
-        )
+            conversation, formats = self.conversation, (self.transcoding.input, self.transcoding.output)
+            ready = self.plan.ready(
+                conversation.assistant, formats, conversation.turn_detection, self.link.target.kind
+            )
+            self.perform([SendBrowser(ready), *earlier.history_messages(self.plan.opened.earlier)])
 
     def hand_over(self, assistant: AssistantConfig) -> None:
         """Go on with another assistant, over a new connection to the service."""
@@ -358,6 +345,8 @@ class LiveSession:
                 case actions.CallTool():
                     # A task of its own: a slow tool delays nothing but its own answer.
                     self.life.start(self._call_tool(action))
+                case actions.PreviewCall():
+                    self.life.start(self._preview(action))
                 case actions.HostServers():
                     self.life.host(self.tools.host(self.conversation, self.perform))
         if self.browser.browser is None and self.outbox.overfull:
@@ -384,6 +373,12 @@ class LiveSession:
         plan, of_call = self.plan, self.capabilities.of_call
         return ToolRuns(
             registry, self.id, self.user_id, assistant, plan.config, self.tell, of_call, plan.zone
+        )
+
+    async def _preview(self, call: actions.PreviewCall) -> None:
+        preview, harmless = await self.tools.preview(call)
+        self.perform(
+            self.conversation.tool_previewed(call.call_id, preview, harmless=harmless, now=self.clock.now())
         )
 
     async def _call_tool(self, call: actions.CallTool) -> None:

@@ -12,10 +12,12 @@ from django.utils import timezone
 
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.audio.formats import AudioFormat
-from voiceapp.config import VoiceConfig
+from voiceapp.config import UpstreamKind, VoiceConfig
 from voiceapp.language.zones import zone_note, zone_of
+from voiceapp.protocol.page import AgreedFormats, PageAssistant, SessionLimits, SessionReady
 from voiceapp.records.store.entries import OpenedSession
 from voiceapp.relay.upstream.target import Target
+from voiceapp.types import JsonObject
 
 DEFAULT_INSTRUCTIONS: Final = (
     "You are a voice assistant. You are heard, not read: answer in short spoken sentences, in the language "
@@ -50,6 +52,26 @@ class SessionPlan:
             said = (assistant.instructions or DEFAULT_INSTRUCTIONS, zone_note(self.zone, timezone.now()))
             assistant = msgspec.structs.replace(assistant, instructions="\n\n".join(said))
         return with_captions_of(assistant, target)
+
+    def ready(
+        self,
+        assistant: AssistantConfig,
+        formats: tuple[AudioFormat, AudioFormat],
+        turn_detection: JsonObject | None,
+        kind: UpstreamKind,
+    ) -> SessionReady:
+        """Return what the page is told once the service listens; ``formats``: of input and output."""
+        config = self.config
+        return SessionReady(
+            session_id=self.opened.session_id,
+            assistant=PageAssistant(slug=assistant.slug, name=assistant.name),
+            audio=AgreedFormats(input=formats[0].to_ga(), output=formats[1].to_ga()),
+            transcription=assistant.transcription is not None,
+            grace_ms=int(config.grace_s * 1000),
+            limits=SessionLimits(max_session_ms=int(config.max_session_s * 1000)),
+            turn_detection=turn_detection,
+            upstream=kind.value,
+        )
 
     def without_past(self) -> SessionPlan:
         """Return the plan without what was said before the session."""

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import tzinfo
 from uuid import UUID
 
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.assistants.mcp_servers import McpServer
 from voiceapp.config import VoiceConfig
-from voiceapp.conversation.actions import Action, CallTool, SendBrowser
+from voiceapp.conversation.actions import Action, CallTool, PreviewCall, SendBrowser
 from voiceapp.conversation.calls.mcp import no_tools
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.errors import ToolError
-from voiceapp.protocol.page import ToolProgress
+from voiceapp.protocol.page import CallPreview, ToolProgress
 from voiceapp.tools.capabilities import Capabilities
-from voiceapp.tools.functions import failure, offered
+from voiceapp.tools.functions import AskFirst, failure, offered
 from voiceapp.tools.http.tools import HttpTools
 from voiceapp.tools.mcp.client import McpClient
 from voiceapp.tools.mcp.hosting import McpHost
+from voiceapp.tools.previews import Preview, shown_preview
 from voiceapp.tools.registry import ToolContext, ToolRegistry
 from voiceapp.types import JsonObject
 
+logger = logging.getLogger(__name__)
+
+MAX_PREVIEWS = 64
+"""Previews that wait for the user's word: twice the questions that may be open."""
 PROGRESS_S = 0.2
 """A tool's sentences reach the page no faster than can be read; of those in between the last one counts."""
 
@@ -89,6 +96,7 @@ class ToolRuns:
         zone: tzinfo | None = None,
     ) -> None:
         self._zone = zone
+        self._previews: dict[str, Preview | None] = {}
         self._capabilities_of = capabilities_of
         self._registry = registry
         self._session_id = session_id
@@ -105,9 +113,10 @@ class ToolRuns:
         """Return the tools that are known before any server was asked, as ``session.update`` wants them."""
         return [*self._registry.definitions(self._allowed), *self._http.definitions()]
 
-    def ask_first(self) -> dict[str, tuple[str, str]]:
+    def ask_first(self) -> dict[str, AskFirst]:
         """Return those of them that run only once the user allows it, as ``CallFlow`` wants them."""
-        own = {name: ("", name) for name in self._registry.ask_first(self._allowed)}
+        asked = self._registry.ask_first(self._allowed)
+        own = {name: AskFirst("", name, self._registry.previews(name)) for name in asked}
         return own | self._http.ask_first()
 
     async def host(self, conversation: Conversation, perform: Callable[[list[Action]], None]) -> None:
@@ -124,16 +133,41 @@ class ToolRuns:
         except ToolError as error:
             perform([no_tools(server.server_label, error.message)])
             return
-        asked = {tool.function: (server.server_label, tool.tool.name) for tool in listed if tool.asks}
+        label = server.server_label
+        asked = {tool.function: AskFirst(label, tool.tool.name) for tool in listed if tool.asks}
         perform(conversation.tools_listed(offered(tool.definition() for tool in listed), asked))
+
+    def _context(self, call_id: str, progress: Progress) -> ToolContext:
+        capabilities = self._capabilities_of(call_id) if self._capabilities_of else None
+        return ToolContext(self._session_id, self._user_id, call_id, progress.tell, capabilities, self._zone)
+
+    async def preview(self, call: PreviewCall) -> tuple[CallPreview | None, bool]:
+        """Return what a call would do, and whether it would change nothing, so that it may run unasked.
+
+        What is returned is what the run then works on. Where the tool cannot say it in time, or at all, there
+        is no preview: the call itself is asked about. Only cancellation is raised.
+        """
+        progress = Progress(call.call_id, self._show)
+        try:
+            context = self._context(call.call_id, progress)
+            found = await self._registry.preview(call.name, call.arguments, context, self._allowed)
+        except ToolError as error:
+            logger.info("session %s: no preview of %s (%s)", self._session_id, call.name, error.code)
+            return None, False
+        finally:
+            progress.end()
+        if len(self._previews) >= MAX_PREVIEWS:
+            # Its call was not allowed, or will find out anew what it would do.
+            del self._previews[next(iter(self._previews))]
+        self._previews[call.call_id] = found
+        return shown_preview(found), found is None
 
     async def run(self, call: CallTool) -> tuple[str, str]:
         """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised."""
         progress = Progress(call.call_id, self._show)
-        capabilities = self._capabilities_of(call.call_id) if self._capabilities_of else None
-        context = ToolContext(
-            self._session_id, self._user_id, call.call_id, progress.tell, capabilities, self._zone
-        )
+        context = self._context(call.call_id, progress)
+        if call.call_id in self._previews:
+            context = replace(context, preview=self._previews.pop(call.call_id), shown=True)
         try:
             if self._host.has(call.name):
                 return await self._host.run(call.name, call.arguments), "completed"
