@@ -347,6 +347,29 @@ def test_logging_in_and_out(client: Client, user: User) -> None:
     assert client.get("/").status_code == 302
 
 
+@pytest.mark.parametrize("address", ["/logout/", "/admin/logout/"])
+def test_who_has_no_password_is_asked_before_signing_out(client: Client, address: str) -> None:
+    root = User.objects.create_superuser("root")
+    client.force_login(root)
+    asked = client.post(address)
+    text = asked.content.decode()
+    assert asked.status_code == 200
+    assert "python3 manage.py signin root" in text
+    assert "python3 manage.py changepassword root" in text
+    assert "no-store" in asked.headers["Cache-Control"]
+    assert client.get("/sessions/").status_code == 200, "nobody is signed out yet"
+    assert client.post(address, {"confirmed": "yes"}).headers["Location"] == "/login/"
+    assert client.get("/sessions/").status_code == 302
+
+
+def test_who_has_a_password_signs_out_at_once_and_is_told_how_to_come_back(page: Client) -> None:
+    answer = page.post("/logout/", follow=True)
+    assert answer.redirect_chain == [("/login/", 302)]
+    text = answer.content.decode()
+    assert "python3 manage.py signin<" in text
+    assert "python3 manage.py changepassword" in text
+
+
 def test_forms_of_other_sites_are_refused(user: User) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(user)
