@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
 
@@ -23,7 +22,7 @@ urlpatterns = [
     path("", views.index, name="index"),
     path("signin/<str:token>", views.sign_in, name="sign-in"),
     path("login/", views.LogIn.as_view(), name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("logout/", views.LogOut.as_view(), name="logout"),
     path("sessions/", views.sessions, name="sessions"),
     path("sessions/<uuid:session_id>/", views.session, name="session"),
     path("sessions/<uuid:session_id>/recording.flac", recordings.recording, name="recording"),
@@ -39,6 +38,8 @@ urlpatterns = [
         {"kind": "transcription_session"},
     ),
     path("admin/records/session/<uuid:session_id>/evaluate/", evaluate, name="evaluate-session"),
+    # The admin's own would ask nobody.
+    path("admin/logout/", views.LogOut.as_view()),
     path("admin/", admin.site.urls),
 ]
 

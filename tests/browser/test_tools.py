@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -93,6 +94,28 @@ def test_a_server_without_tools_is_a_line(playwright: Playwright, server: Script
         expect(page.locator(".line.tool .said")).to_have_text("shop")
         expect(page.locator(".line.tool .meta")).to_have_text("tools not available: No.")
         expect(page.locator(".notice")).to_have_count(0)
+
+
+def test_a_question_shows_what_the_call_would_do(playwright: Playwright, server: ScriptedServer) -> None:
+    title, lines = (
+        "Delete these 20 notes?",
+        ["<b>milk</b>\u202e", "לקנות חלב", *(f"note {n} " * 20 for n in range(18))],
+    )
+    with open_page(playwright, server.url, flags=FAKE, viewport=DESKTOP) as page:
+        link = steps.start(page, server)
+        begin(link, "t1", "delete_note")
+        ask(link, name="delete_note", server_label="", preview={"title": title, "lines": lines})
+        card = page.get_by_role("region", name=title)
+        shown = ["<b>milk</b>\\u202e", *(line.strip() for line in lines[1:])]
+        expect(card.locator(".preview li")).to_have_text(shown)
+        assert (
+            card.locator(".preview li").nth(1).evaluate("each => getComputedStyle(each).direction") == "rtl"
+        )
+        # However much it is, the buttons stay in sight.
+        expect(card.get_by_role("button", name="Allow", exact=True)).to_be_in_viewport()
+        assert "Delete these 20 notes? Answer within 60 seconds. <b>milk</b>" in page.inner_text("#alert")
+        if folder := os.environ.get("SCREENSHOTS"):
+            page.screenshot(path=f"{folder}/preview.png")
 
 
 @pytest.mark.parametrize(("word", "approve"), [("Allow", True), ("Don’t allow", False)])

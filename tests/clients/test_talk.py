@@ -32,7 +32,8 @@ from voiceapp.clients.talk import Talk
 from voiceapp.config import SETTINGS
 from voiceapp.datafolder.server_note import write_server_file
 from voiceapp.errors import AudioFormatError, UpstreamError
-from voiceapp.web.management.commands.talk import cookie_by_link
+from voiceapp.protocol.page import SessionStart
+from voiceapp.web.management.commands.talk import cookie_by_link, machine_zone
 from voiceapp.web.signin import make_token
 
 pytestmark = pytest.mark.slow
@@ -250,13 +251,25 @@ def test_a_file_without_sound_is_found_out_before_a_server_is_called(tmp_path: P
     file.write_text("no sound")
     talk = Talk(print)
     with pytest.raises(AudioFormatError, match="cannot be read as sound"):
-        asyncio.run(talk.run("http://127.0.0.1:9", "", file=file, texts=[], assistant=None))
+        asyncio.run(talk.run("http://127.0.0.1:9", "", file=file, texts=[], start=SessionStart()))
 
 
 @pytest.mark.django_db(transaction=True)
 async def test_who_is_refused_is_told_why(site: str) -> None:
     with pytest.raises(UpstreamError, match=r"refuses: Sign in first\."):
-        await Talk(print).run(site, "", file=None, texts=["hi"], assistant=None)
+        await Talk(print).run(site, "", file=None, texts=["hi"], start=SessionStart())
+
+
+@pytest.mark.parametrize(
+    ("file", "zone"),
+    [("zoneinfo/Asia/Tokyo", "Asia/Tokyo"), ("zoneinfo/Mars/Olympus", None), ("localtime", None)],
+)
+def test_the_time_zone_is_that_of_the_machine_where_it_tells(
+    tmp_path: Path, file: str, zone: str | None
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / file)
+    assert machine_zone(link) == zone
 
 
 def test_a_folder_without_a_database_is_a_sentence(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.browser.scripted import ScriptedServer
 from tests.parts.waits import PATIENCE_S
 from voiceapp.clients.talk import Talk
+from voiceapp.protocol.page import SessionStart
 
 READY = {
     "type": "session.ready", "session_id": "3f0c2d44-0000-4000-8000-000000000001",
@@ -39,7 +40,7 @@ async def test_a_call_is_answered_by_the_option_and_said_aloud(allowed: bool) ->
     async with asyncio.timeout(PATIENCE_S):
         with ScriptedServer() as server:
             _, answered = await asyncio.gather(
-                talk.run(server.url, "", file=None, texts=["Buy one."], assistant=None),
+                talk.run(server.url, "", file=None, texts=["Buy one."], start=SessionStart()),
                 asyncio.to_thread(serve, server),
             )
     assert answered["item"] == {

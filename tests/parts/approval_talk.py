@@ -12,6 +12,7 @@ from voiceapp.conversation.actions import Save, SendBrowser, SendUpstream
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.conversation.records import ToolCallRecord
 from voiceapp.protocol import codec
+from voiceapp.tools.functions import AskFirst
 from voiceapp.types import JsonObject
 
 SHOP = McpServer(server_label="shop", server_url="https://shop.example/mcp", authorization="s3cret-token")
@@ -31,7 +32,9 @@ class Talk:
 
     def __init__(self, *, ask_first: tuple[str, ...] = ()) -> None:
         self.state = Conversation(
-            ASSISTANT, (f"id_{n}" for n in count()), ask_first={name: ("", name) for name in ask_first}
+            ASSISTANT,
+            (f"id_{n}" for n in count()),
+            ask_first={name: AskFirst("", name) for name in ask_first},
         )
         self.actions: list[Any] = []
         self.hear({"type": "session.updated", "session": SESSION})

@@ -6,7 +6,9 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import openai
 import pytest
@@ -64,6 +66,9 @@ async def own_model(user_id: int) -> AsyncIterator[list[Any]]:
         await asyncio.gather(*serving)
 
 
+NOW = datetime(2026, 12, 1, 8, 38, tzinfo=ZoneInfo("Asia/Tokyo"))
+
+
 @pytest.mark.parametrize(
     ("thinking", "connected", "title"),
     [
@@ -106,7 +111,7 @@ async def test_a_service_that_refuses_wishes_summarises_and_judges_all_the_same(
     async with chat_server(script=scripts[0], then=then, refuses=refused) as chat:
         client = openai.AsyncOpenAI(base_url=chat.base_url, api_key="none", **client_options())
         made = RemoteCompletions(client, "m", "compatible")
-        assert await summarise(said, made) == ("By the chat service", "It read this.")
+        assert await summarise(said, made, NOW) == ("By the chat service", "It read this.")
         found = await judge(said, ["Was it kind?"], made)
         await made.aclose()
     assert (found.overall, found.scores[0]["score"]) == (9, 9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
@@ -29,6 +30,8 @@ async def test_a_session_that_is_over_gets_title_and_summary_by_the_chat_service
     user: User, monkeypatch: pytest.MonkeyPatch, process: Process
 ) -> None:
     session = await sync_to_async(kept_session)(user, *TURNS)
+    night = datetime(2026, 11, 30, 23, 38, tzinfo=UTC)
+    await Session.objects.filter(id=session.id).aupdate(started_at=night, time_zone="Asia/Tokyo")
     answer = json.dumps({"title": "A ticket to Hamburg.", "summary": "Two people want to go to Hamburg."})
     async with chat_server(script=sse(text(answer), STOP, USAGE, "[DONE]")) as chat:
         with answering(monkeypatch, chat):
@@ -37,7 +40,8 @@ async def test_a_session_that_is_over_gets_title_and_summary_by_the_chat_service
             await text_engines().aclose()
     await session.arefresh_from_db()
     assert (session.title, session.summary) == ("A ticket to Hamburg", "Two people want to go to Hamburg.")
-    told = chat.requests[0]["messages"][1]["content"]
+    order, told = (message["content"] for message in chat.requests[0]["messages"])
+    assert "began at 08:38 on Tuesday, 1 December 2026 (Asia/Tokyo)" in order
     # What was not heard was not said.
     assert "Assistant: When does the train\n" in f"{told}\n"
     assert chat.requests[0]["response_format"]["json_schema"]["schema"]["required"] == ["title", "summary"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -206,6 +207,28 @@ def test_sessions_that_continue_each_other_are_linked(page: Client, user: User, 
         assert f'href="/admin/records/session/{other}/change/"' in shown
 
 
+def test_every_date_says_its_zone_and_can_be_told_in_the_readers(
+    page: Client, user: User, admin_client: Client
+) -> None:
+    first, second = kept(user, said("a", "user", "One.")), kept(user, said("b", "user", "Two."))
+    night = datetime(2026, 11, 30, 23, 38, tzinfo=UTC)
+    Session.objects.filter(id=second).update(continued_from=first)
+    Session.objects.update(started_at=night, time_zone="Asia/Tokyo")
+    long = '<time datetime="2026-11-30T23:38:00Z" data-form="long">30 November 2026, 23:38 UTC</time>'
+    short = '<time datetime="2026-11-30T23:38:00Z" data-form="short">30 Nov, 23:38 UTC</time>'
+    for address, times in (("/sessions/", [long, long]), (f"/sessions/{first}/", [long, short]),
+                           (f"/sessions/{second}/", [long]), ("/", [short, short])):  # fmt: skip
+        shown = page.get(address).content.decode()
+        assert re.findall(r"<time.*?</time>", shown) == times
+        assert "voiceapp/ui/times.js" in shown
+        # Where no script may write it anew either: the name of a file that is saved.
+        assert "2026-11-30 23.38" not in shown.replace("2026-11-30 23.38 UTC", "")
+    shown = admin_client.get(f"/admin/records/session/{first}/change/").content.decode()
+    assert long in shown
+    assert "Asia/Tokyo" in shown
+    assert "voiceapp/ui/times.js" in shown
+
+
 def test_what_was_said_is_inert(page: Client, user: User) -> None:
     Assistant.objects.filter(slug="assistant").update(name=HOSTILE.replace("\0", ""))
     session_id = kept(
@@ -322,6 +345,29 @@ def test_logging_in_and_out(client: Client, user: User) -> None:
     assert client.get("/logout/").status_code == 405
     assert client.post("/logout/").headers["Location"] == "/login/"
     assert client.get("/").status_code == 302
+
+
+@pytest.mark.parametrize("address", ["/logout/", "/admin/logout/"])
+def test_who_has_no_password_is_asked_before_signing_out(client: Client, address: str) -> None:
+    root = User.objects.create_superuser("root")
+    client.force_login(root)
+    asked = client.post(address)
+    text = asked.content.decode()
+    assert asked.status_code == 200
+    assert "python3 manage.py signin root" in text
+    assert "python3 manage.py changepassword root" in text
+    assert "no-store" in asked.headers["Cache-Control"]
+    assert client.get("/sessions/").status_code == 200, "nobody is signed out yet"
+    assert client.post(address, {"confirmed": "yes"}).headers["Location"] == "/login/"
+    assert client.get("/sessions/").status_code == 302
+
+
+def test_who_has_a_password_signs_out_at_once_and_is_told_how_to_come_back(page: Client) -> None:
+    answer = page.post("/logout/", follow=True)
+    assert answer.redirect_chain == [("/login/", 302)]
+    text = answer.content.decode()
+    assert "python3 manage.py signin<" in text
+    assert "python3 manage.py changepassword" in text
 
 
 def test_forms_of_other_sites_are_refused(user: User) -> None:

@@ -101,9 +101,9 @@ class Talk:
         self._answer: str | None = None
 
     async def run(
-        self, url: str, cookie: str, *, file: Path | None, texts: list[str], assistant: str | None
+        self, url: str, cookie: str, *, file: Path | None, texts: list[str], start: SessionStart
     ) -> None:
-        """Hold the conversation.
+        """Hold the conversation that ``start`` asks for.
 
         Raises ``UpstreamError`` where there is none to be had, ``AudioFormatError`` where a file is no sound.
         """
@@ -118,7 +118,7 @@ class Talk:
                 compression=None,
                 proxy=None,
             ) as self._socket:
-                await self._send(SessionStart(assistant=assistant or None))
+                await self._send(start)
                 async with asyncio.TaskGroup() as group:
                     reader = group.create_task(self._read())
                     speaker = group.create_task(self._play())

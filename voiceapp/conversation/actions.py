@@ -73,6 +73,14 @@ class CallTool(msgspec.Struct, frozen=True):
     arguments: str
 
 
+class PreviewCall(msgspec.Struct, frozen=True):
+    """Find out what a call of a tool would do; that comes back through ``Conversation.tool_previewed``."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
 class HostServers(msgspec.Struct, frozen=True):
     """Ask the assistant's MCP servers for their tools from here: this service calls none.
 
@@ -95,6 +103,7 @@ Action: TypeAlias = (
     | CutAudio
     | FormatsAgreed
     | CallTool
+    | PreviewCall
     | HostServers
     | Save
 )

@@ -28,6 +28,8 @@ from voiceapp.conversation.unconfirmed import Unconfirmed
 from voiceapp.protocol import events
 from voiceapp.protocol.dialects import Dialect
 from voiceapp.protocol.events import Event, UnknownEvent
+from voiceapp.protocol.page import CallPreview
+from voiceapp.tools.functions import AskFirst
 from voiceapp.types import JsonObject
 
 
@@ -46,7 +48,7 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
         *,
         transcription_model: str = "",
         tools: list[JsonObject] | None = None,
-        ask_first: Mapping[str, tuple[str, str]] | None = None,
+        ask_first: Mapping[str, AskFirst] | None = None,
         approval_ms: float = 60_000.0,
         silence_ms: float = 30_000.0,
         microphone: AudioFormat = AudioFormat.PCM16,
@@ -73,7 +75,7 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
         own: OwnEvents,
         lifecycle: Lifecycle,
         items: Items,
-        ask_first: Mapping[str, tuple[str, str]] | None,
+        ask_first: Mapping[str, AskFirst] | None,
     ) -> CallFlow:
         servers, rounds = assistant.mcp_servers, assistant.max_tool_rounds
         return CallFlow(own, lifecycle, items, servers, self._approval_ms, ask_first, rounds)
@@ -82,7 +84,7 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
         self,
         assistant: AssistantConfig,
         tools: list[JsonObject],
-        ask_first: Mapping[str, tuple[str, str]],
+        ask_first: Mapping[str, AskFirst],
         *,
         silence_ms: float,
     ) -> None:
@@ -228,7 +230,7 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
 
     # -- tools --------------------------------------------------------------------------------------
 
-    def tools_listed(self, tools: list[JsonObject], ask_first: dict[str, tuple[str, str]]) -> list[Action]:
+    def tools_listed(self, tools: list[JsonObject], ask_first: dict[str, AskFirst]) -> list[Action]:
         """Take functions that came after the session began; ``ask_first`` as in ``CallFlow``."""
         parts = self._parts
         parts.negotiation.tools += tools
@@ -236,6 +238,12 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
         if not self.ready:
             return []
         return [parts.own.send(update, "configure") for update in parts.negotiation.tools_update()]
+
+    def tool_previewed(
+        self, call_id: str, preview: CallPreview | None, *, harmless: bool, now: float
+    ) -> list[Action]:
+        """Take what a call would do, as ``CallFlow.previewed`` does."""
+        return self._parts.calls.previewed(call_id, preview, now, harmless=harmless)
 
     def tool_returned(self, call_id: str, output: str, *, status: str, now: float) -> list[Action]:
         """Take a tool's output; the model is asked to go on once every pending call is answered."""

@@ -6,6 +6,7 @@ from typing import Final
 
 _OWN: Final = "!?。！？؟।"
 _OPEN: Final = ".,;:…‥-–—"
+_UNFINISHED: Final = ",;:،؛、，；："
 _CLOSING: Final = "\"'”’»)]"
 UNCERTAIN: Final = f"{_OWN}{_OPEN}{_CLOSING} "
 """What may stand behind a word, and be something else as soon as more was said."""
@@ -24,6 +25,13 @@ def ended(text: str) -> str:
     if quoted != body and inner_end:
         return said + inner_end + body[len(quoted) :] + ("" if end == "." else end)
     return body + (end or ".")
+
+
+def tidied(text: str) -> str:
+    """Return a text without a comma, a semicolon or a colon at its end, or before the mark at its end."""
+    text = text.strip()
+    body = text.rstrip(f"{_OWN}.")
+    return body.rstrip(f"{_UNFINISHED} ") + text[len(body) :]
 
 
 def without_end(text: str) -> str:

@@ -75,6 +75,10 @@ class SessionStart(ClientMessage, frozen=True, kw_only=True, tag="session.start"
     )
     resume: Annotated[Resume | None, about("the live session that the page comes back to")] = None
     audio: Annotated[WantedFormats | None, about("audio formats that the page asks for")] = None
+    time_zone: Annotated[
+        str | None,
+        about("IANA name of the user's time zone; unknown ones get a `notice`, `time_zone_unknown`"),
+    ] = None
 
 
 class PlaybackReport(ClientMessage, frozen=True, kw_only=True, tag="playback.report"):
@@ -266,6 +270,13 @@ class Outcome(Enum):
     WITHDRAWN = "withdrawn"
 
 
+class CallPreview(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a call would do, as the tool found out: the user's word covers exactly this."""
+
+    title: Annotated[str, about("the question, a sentence of at most 200 characters")]
+    lines: Annotated[list[str], about("what it is about, at most 20 lines of at most 200 characters")]
+
+
 class ApprovalRequested(ServerMessage, frozen=True, kw_only=True, tag="approval.requested"):
     """A tool's call waits for the user; the answer is a Realtime item ``mcp_approval_response``."""
 
@@ -277,6 +288,9 @@ class ApprovalRequested(ServerMessage, frozen=True, kw_only=True, tag="approval.
     arguments: Annotated[str, about("the call's arguments, JSON text")]
     call_id: Annotated[str, about("the call that waits; empty where the service asks before there is one")]
     timeout_ms: Annotated[int, about("milliseconds after which the call is refused")]
+    preview: Annotated[CallPreview | UnsetType, about("what the call would do, where its tool says so")] = (
+        UNSET
+    )
 
 
 class ApprovalSettled(ServerMessage, frozen=True, kw_only=True, tag="approval.settled"):

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from voiceapp.language.punctuation import ended, without_end
+
 TITLE_CHARS: Final = 60
 SENTENCES: Final = 3
 SUMMARY_CHARS: Final = 400
@@ -36,7 +38,7 @@ def title_of(said: Sequence[str]) -> str:
     """Return the first thing that the user wanted, without its greeting; nothing where nothing was said."""
     for text in said:
         for sentence in _sentences(text):
-            words = _GREETING.sub("", sentence).strip(" ,.!?")
+            words = without_end(_GREETING.sub("", sentence).lstrip(" ,.!?"))
             # One word is seldom what somebody wants.
             if len(_content(words)) >= 2:
                 words = (words[0].upper() if words[0].isascii() else words[0]) + words[1:]
@@ -66,7 +68,7 @@ def summary_of(said: Sequence[str]) -> str:
         if len(chosen) == SENTENCES:
             break
     kept = [sentence for sentence in dict.fromkeys(sentences) if sentence in chosen]
-    summary = " ".join(one if one[-1] in ".!?" else f"{one}." for one in kept)
+    summary = " ".join(map(ended, kept))
     return summary if len(summary) <= SUMMARY_CHARS else f"{summary[: SUMMARY_CHARS - 1].rstrip()}…"
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
+from voiceapp.language.punctuation import tidied
+from voiceapp.language.zones import day_in_words
 from voiceapp.review import extractive
 from voiceapp.review.remarks import Remark, as_text
 from voiceapp.text.asking import Spent, ask_for
@@ -33,11 +36,18 @@ _ORDER: Final = (
     "that has a title and a summary."
 )
 
+_WHEN: Final = (
+    "It began at {}, in the user's time zone; dates and times in your answer are those of that zone."
+)
 
-async def summarise(conversation: Sequence[Remark], completions: Completions) -> tuple[str, str]:
+
+async def summarise(
+    conversation: Sequence[Remark], completions: Completions, began: datetime
+) -> tuple[str, str]:
     """Return (title, summary); both empty where the user said nothing.
 
-    The built-in brain is no language model: its title and summary are sentences of the user's own. Raises
+    ``began``: when the conversation did, in its user's time zone, so that "tomorrow" has a date. The built-in
+    brain is no language model: its title and summary are sentences of the user's own. Raises
     ``TextEngineError``.
     """
     said = [one.text for one in conversation if one.role == "user"]
@@ -48,7 +58,7 @@ async def summarise(conversation: Sequence[Remark], completions: Completions) ->
         return await asyncio.to_thread(lambda: (extractive.title_of(said), extractive.summary_of(said)))
     body = {
         "messages": [
-            {"role": "system", "content": _ORDER},
+            {"role": "system", "content": f"{_ORDER} {_WHEN.format(_moment(began))}"},
             {"role": "user", "content": as_text(conversation)},
         ],
         "stream_options": {"include_usage": True},
@@ -56,4 +66,8 @@ async def summarise(conversation: Sequence[Remark], completions: Completions) ->
     }
     _, value = await ask_for(completions, body, _SCHEMA, Spent())
     title, summary = " ".join(value["title"].split()), " ".join(value["summary"].split())
-    return title.strip('."“”')[:TITLE_CHARS], summary[:SUMMARY_CHARS]
+    return tidied(title.strip('."“”'))[:TITLE_CHARS], tidied(summary)[:SUMMARY_CHARS]
+
+
+def _moment(began: datetime) -> str:
+    return f"{began:%H:%M} on {day_in_words(began)} ({began.tzinfo})"

@@ -10,10 +10,10 @@ from uuid import UUID
 from voiceapp.assistants.assistant import Thinking
 from voiceapp.config import EMBEDDED_MODEL, voice_config
 from voiceapp.errors import TextEngineError, VoiceAppError
-from voiceapp.records.reading.sessions import to_review
+from voiceapp.records.reading.sessions import SessionToReview, to_review
 from voiceapp.records.store import store
 from voiceapp.records.threads import with_database
-from voiceapp.review.remarks import Remark, said_in
+from voiceapp.review.remarks import said_in
 from voiceapp.review.summary import summarise
 from voiceapp.text import providers
 
@@ -76,20 +76,23 @@ async def write_summary(session_id: UUID) -> bool:
     kept = await with_database(to_review, session_id)
     if kept is None:
         return False
-    title, summary = await _summarised(said_in(kept.lines), kept.thinking, kept.user_id)
+    title, summary = await _summarised(kept)
     if title or summary:
         await store.save_summary(session_id, title=title, summary=summary)
     return bool(title or summary)
 
 
-async def _summarised(said: list[Remark], thinking: str, user_id: int) -> tuple[str, str]:
+async def _summarised(kept: SessionToReview) -> tuple[str, str]:
     """Let whoever thought in the session read it: what was said goes to nobody else."""
-    if thinking != Thinking.MODEL_HOST.value:
-        model = EMBEDDED_MODEL if thinking == Thinking.EMBEDDED.value else ""
-        return await summarise(said, await providers.completions(voice_config(), model=model))
+    said, began = said_in(kept.lines), kept.began
+    if kept.thinking != Thinking.MODEL_HOST.value:
+        model = EMBEDDED_MODEL if kept.thinking == Thinking.EMBEDDED.value else ""
+        return await summarise(said, await providers.completions(voice_config(), model=model), began)
     try:
-        host = await providers.completions(voice_config(), model=providers.HOST_MODEL, user_id=user_id)
-        return await summarise(said, host)
+        model = providers.HOST_MODEL
+        host = await providers.completions(voice_config(), model=model, user_id=kept.user_id)
+        return await summarise(said, host, began)
     except TextEngineError:
         # The user's own model is not connected any more.
-        return await summarise(said, await providers.completions(voice_config(), model=EMBEDDED_MODEL))
+        embedded = await providers.completions(voice_config(), model=EMBEDDED_MODEL)
+        return await summarise(said, embedded, began)

@@ -32,17 +32,31 @@ class Timers(Protocol):
         """Stop the timers whose label has these words, all of them where none is given; return those."""
 
 
+@dataclass(frozen=True)
+class KeptNote:
+    """A note as it is kept."""
+
+    note_id: int
+    text: str
+
+
 class Notes(Protocol):
     """The user's own notes, which stay after the session."""
 
     async def save(self, text: str) -> None:
         """Keep a note. Raises ``ToolFailed`` with the code ``too_many_notes`` or ``note_too_long``."""
 
-    async def find(self, words: str) -> Sequence[str]:
-        """Return the notes that have all these words, the newest first; all where there are none."""
+    async def find(self, words: str) -> Sequence[KeptNote]:
+        """Return the notes that have all these words, whole ones, the newest first; without words, all."""
 
-    async def delete(self, words: str) -> Sequence[str]:
-        """Delete the notes that have all these words; return those."""
+    async def delete(self, notes: Sequence[KeptNote]) -> Sequence[KeptNote]:
+        """Delete these notes, and return those that were still there as they are given."""
+
+    async def restore(self) -> Sequence[KeptNote]:
+        """Bring back what was deleted last, within a day; return it.
+
+        Raises ``ToolFailed`` with the code ``too_many_notes``.
+        """
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,6 +26,18 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _MIN_LABEL_CHARS: Final = 8
 _T = TypeVar("_T")
+
+
+class AskFirst(NamedTuple):
+    """A function that runs only once the user allows it, as it is named to them.
+
+    ``server_label`` is the server or service that it is of, empty for neither; ``name`` its name there.
+    ``previews``: it can say beforehand what a call would do.
+    """
+
+    server_label: str
+    name: str
+    previews: bool = False
 
 
 def name_like(name: str) -> str:

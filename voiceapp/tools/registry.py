@@ -13,7 +13,11 @@ description is the docstring's first paragraph, its JSON Schema comes from the s
 annotated with ``ToolContext`` is given by the session and not by the model. What a tool returns goes to the
 model: text as it is, anything else as JSON.
 
-``needs_approval=True`` lets a tool run only once the user has allowed that very call.
+``needs_approval=True`` lets a tool run only once the user has allowed that very call. ``preview=function``
+names a function of ``arguments`` and ``capabilities``, asynchronous or not, that returns a ``Preview`` of
+what a call would do: it is what the user is asked about, and what the tool then works on
+(``context.preview``). One that returns ``None`` says that the call would change nothing, so that nobody need
+be asked. Where nobody was asked, it is called right before the tool.
 ``progress="Looking that up…"`` is shown as soon as a call runs, and ``context.progress("…")`` what comes
 later. A tool with a side effect gives ``context.idempotency_key`` to whoever has the effect: it is the same
 if the call is repeated.
@@ -29,22 +33,27 @@ import inspect
 import logging
 import re
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
 from typing import Any, TypeVar
 from uuid import UUID, uuid5
 
 import msgspec
+from django.utils import timezone
 
 from voiceapp.errors import ToolError, ToolFailed, UnknownTool
 from voiceapp.tools.capabilities import Capabilities
 from voiceapp.tools.functions import MAX_DESCRIPTION_CHARS, as_text, definition, offered, read_arguments
+from voiceapp.tools.previews import Preview
 from voiceapp.tools.threads import ToolThreads, tool_threads
 from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT_S = 20.0
+PREVIEW_S = 3.0
+"""How long a tool may take to find out what a call would do: the user waits to be asked."""
 MAX_PROGRESS_CHARS = 200
 """Longest sentence about what a tool is doing: it stands beside the tool's name."""
 
@@ -56,7 +65,10 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class ToolContext:
     """Who asks: a tool acts for this user, in this session.
 
-    ``capabilities`` is what the session lets its tools do; ``None`` outside of a live session.
+    ``capabilities`` is what the session lets its tools do; ``None`` outside of a live session. ``zone`` is
+    the user's time zone; ``None`` where it is not known. ``preview`` is what the tool's ``preview`` function
+    found, ``None`` where there is none, or where the call would change nothing; ``shown``: the user was shown
+    it, and allowed it.
     """
 
     session_id: UUID
@@ -64,6 +76,13 @@ class ToolContext:
     call_id: str
     tell: Callable[[str], None] = field(default=lambda _: None, repr=False, compare=False)
     capabilities: Capabilities | None = None
+    zone: tzinfo | None = None
+    preview: Preview | None = None
+    shown: bool = False
+
+    def now(self) -> datetime:
+        """Return the time in the user's time zone, or in the server's where that is not known."""
+        return timezone.now().astimezone(self.zone or timezone.get_default_timezone())
 
     @property
     def session(self) -> Capabilities:
@@ -95,6 +114,7 @@ class Tool:
     context_name: str | None
     needs_approval: bool = False
     progress: str = ""
+    preview: Callable[..., Any] | None = None
 
 
 class ToolRegistry:
@@ -112,12 +132,14 @@ class ToolRegistry:
         timeout_s: float = DEFAULT_TIMEOUT_S,
         needs_approval: bool = False,
         progress: str = "",
+        preview: Callable[..., Any] | None = None,
     ) -> Tool:
         """Make a function a tool. Raises ``ValueError`` where it cannot be one."""
         made = replace(
             _make(function, name or function.__name__, timeout_s),
             needs_approval=needs_approval,
             progress=progress[:MAX_PROGRESS_CHARS],
+            preview=preview,
         )
         if made.name in self._tools:
             raise ValueError(f"there is a tool {made.name!r} already")
@@ -127,6 +149,10 @@ class ToolRegistry:
     def ask_first(self, names: Iterable[str]) -> set[str]:
         """Return those of the named tools that run only once the user allows it."""
         return {name for name in names if name in self._tools and self._tools[name].needs_approval}
+
+    def previews(self, name: str) -> bool:
+        """Whether a tool can say beforehand what a call would do."""
+        return name in self._tools and self._tools[name].preview is not None
 
     def names(self) -> list[str]:
         """Return all names, in order."""
@@ -142,29 +168,57 @@ class ToolRegistry:
 
         Raises ``UnknownTool``, ``InvalidArguments`` or ``ToolFailed``; never anything else.
         """
+        found, read = self._read(name, arguments, allowed)
+        given = {field: getattr(read, field) for field in found.arguments.__struct_fields__}
+        if found.progress:
+            context.progress(found.progress)
+
+        async def result() -> Any:
+            ready = context
+            if found.preview is not None and not context.shown:
+                ready = replace(context, preview=await self._previewed(found, read, context))
+            if found.context_name is not None:
+                given[found.context_name] = ready
+            return await self._call(found.function, given)
+
+        return as_text(name, await self._within(found.timeout_s, name, result()))
+
+    async def preview(
+        self, name: str, arguments: str, context: ToolContext, allowed: Iterable[str]
+    ) -> Preview | None:
+        """Return what a call would do, ``None`` where it would change nothing.
+
+        Raises what ``run`` does; after ``PREVIEW_S`` it is given up.
+        """
+        found, read = self._read(name, arguments, allowed)
+        made: Preview | None = await self._within(PREVIEW_S, name, self._previewed(found, read, context))
+        return made
+
+    def _read(self, name: str, arguments: str, allowed: Iterable[str]) -> tuple[Tool, msgspec.Struct]:
         found = self._tools.get(name) if name in set(allowed) else None
         if found is None:
             raise UnknownTool(f"There is no tool {name[:64]!r}.")
-        read = read_arguments(arguments, found.arguments)
-        given = {field: getattr(read, field) for field in found.arguments.__struct_fields__}
-        if found.context_name is not None:
-            given[found.context_name] = context
-        if found.progress:
-            context.progress(found.progress)
+        return found, read_arguments(arguments, found.arguments)
+
+    async def _previewed(self, found: Tool, read: msgspec.Struct, context: ToolContext) -> Preview | None:
+        assert found.preview is not None
+        given = {"arguments": read, "capabilities": context.session}
+        made: Preview | None = await self._call(found.preview, given)
+        return made
+
+    async def _within(self, seconds: float, name: str, work: Coroutine[Any, Any, Any]) -> Any:
+        """Return what users' own code brings in time; raise ``ToolError`` for whatever it fails of."""
         try:
-            async with asyncio.timeout(found.timeout_s):
-                result = await self._call(found.function, given)
+            async with asyncio.timeout(seconds):
+                return await work
         except TimeoutError:
-            raise ToolFailed(
-                f"{name} did not finish within {found.timeout_s:g} seconds.", code="timeout"
-            ) from None
+            raise ToolFailed(f"{name} did not finish within {seconds:g} seconds.", code="timeout") from None
         except ToolError:
             raise
         except Exception as error:
             # The boundary of users' own code.
             logger.exception("the tool %s failed", name)
             raise ToolFailed(f"{name} failed ({type(error).__name__}).") from error
-        return as_text(name, result)
 
     async def _call(self, function: Callable[..., Any], given: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(function):
@@ -182,6 +236,7 @@ def tool(
     timeout_s: float = DEFAULT_TIMEOUT_S,
     needs_approval: bool = False,
     progress: str = "",
+    preview: Callable[..., Any] | None = None,
 ) -> Callable[[_F], _F]:
     """Register the decorated function as a tool; the function itself is left as it is.
 
@@ -191,7 +246,12 @@ def tool(
 
     def register(function: _F) -> _F:
         registry.add(
-            function, name=name, timeout_s=timeout_s, needs_approval=needs_approval, progress=progress
+            function,
+            name=name,
+            timeout_s=timeout_s,
+            needs_approval=needs_approval,
+            progress=progress,
+            preview=preview,
         )
         return function
 

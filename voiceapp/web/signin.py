@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from voiceapp.web.models import SignInLink
@@ -48,6 +49,24 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
+def administrators() -> QuerySet[User]:
+    """Return the administrators, the one who was made first at the head; blocks."""
+    return User.objects.filter(is_superuser=True, is_active=True).order_by("pk")
+
+
 def first_administrator() -> User | None:
     """Return the administrator who was made first, if there is one; blocks."""
-    return User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    return administrators().first()
+
+
+def make_user(name: str) -> User:
+    """Make a user without a password, an administrator where there is none yet; blocks.
+
+    Raises ``ValidationError`` where that is no name for one.
+    """
+    rules = not administrators().exists()
+    user = User(username=name, is_staff=rules, is_superuser=rules)
+    user.set_unusable_password()
+    user.full_clean()
+    user.save()
+    return user

@@ -9,12 +9,13 @@ from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
-from django.contrib.auth.views import LoginView
+from django.contrib.auth.views import LoginView, LogoutView
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
 from django.views import defaults
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
@@ -162,9 +163,23 @@ class LogIn(LoginView):
         if not form.is_bound and self.request.META["QUERY_STRING"] == _SPENT_LINK:
             form.full_clean()
             form.cleaned_data = {}
-            form.add_error(None, "This sign-in link was used already or is too old. Start the server again "
-                                 "for a new one, or sign in with a password.")  # fmt: skip
+            form.add_error(None, "This sign-in link was used already or is too old. python3 manage.py signin "
+                                 "prints a new one; or sign in with a password.")  # fmt: skip
         return form
+
+
+class LogOut(LogoutView):
+    """Signing out; who has no password is asked first, ``sign_out.html``: their sign-in link is spent."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Ask, or sign out."""
+        user = request.user
+        asks = request.method == "POST" and request.POST.get("confirmed") != "yes"
+        if asks and isinstance(user, User) and not user.has_usable_password():
+            answer = render(request, "voiceapp/sign_out.html", {"user": user})
+            add_never_cache_headers(answer)
+            return answer
+        return super().dispatch(request, *args, **kwargs)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

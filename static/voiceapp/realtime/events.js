@@ -155,6 +155,7 @@ export function startFields(assistant, { voice, continues }) {
     ...(voice ? { voice } : {}),
     ...(continues ? { continue: continues } : {}),
     audio: { input: assistant.input_format, output: assistant.output_format },
+    time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
 }
 

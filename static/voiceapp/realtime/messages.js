@@ -47,6 +47,12 @@
  * @property {string} speaker name of the session's assistant
  */
 /**
+ * What a call would do, as the tool found out: the user's word covers exactly this.
+ * @typedef {object} CallPreview
+ * @property {string} title the question, a sentence of at most 200 characters
+ * @property {string[]} lines what it is about, at most 20 lines of at most 200 characters
+ */
+/**
  * Why a call came to nothing.
  * @typedef {object} ToolCallFault
  * @property {string} type the kind of error, such as `tool_error`
@@ -62,6 +68,7 @@
  * @property {string | null} [continue] an earlier session whose conversation goes on in a new one
  * @property {Resume | null} [resume] the live session that the page comes back to
  * @property {WantedFormats | null} [audio] audio formats that the page asks for
+ * @property {string | null} [time_zone] IANA name of the user's time zone; unknown ones get a `notice`, `time_zone_unknown`
  */
 /**
  * How much of an item the page's speaker has played; sent while it plays, and at its end.
@@ -193,6 +200,7 @@
  * @property {string} arguments the call's arguments, JSON text
  * @property {string} call_id the call that waits; empty where the service asks before there is one
  * @property {number} timeout_ms milliseconds after which the call is refused
+ * @property {CallPreview} [preview] what the call would do, where its tool says so
  */
 /**
  * A question needs no answer any more.

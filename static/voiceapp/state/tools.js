@@ -15,8 +15,9 @@
 /**
  * @typedef {{
  *   id: string, name: string, server: string, arguments: string, callId: string,
- *   endsAt: number, totalMs: number, answered: boolean,
+ *   endsAt: number, totalMs: number, answered: boolean, preview: {title: string, lines: string[]} | null,
  * }} Approval
+ * `preview` is what the call would do, where its tool says so.
  * `endsAt` is on the page's clock; `answered` from the press of a button to the server's word.
  */
 /** @typedef {(state: State, id: string, change: Partial<Caption>) => State} Upsert */
@@ -96,6 +97,7 @@ export function toolHandlers(upsert) {
         id: event.approval_request_id, name: event.name, server: String(event.server_label ?? ''),
         arguments: event.arguments, callId: String(event.call_id ?? ''),
         endsAt: Number(event.at ?? 0) + event.timeout_ms, totalMs: event.timeout_ms, answered: false,
+        preview: event.preview ?? null,
       };
       const others = state.approvals.filter((approval) => approval.id !== asked.id);
       return ofTool({ ...state, approvals: [...others, asked] }, asked.callId, { state: 'waiting' });

@@ -69,10 +69,11 @@ export class Approvals {
     const question = document.createElement('h3');
     question.id = `question-${this.root.childElementCount}-${Math.round(approval.endsAt)}`;
     const server = approval.server ? [' (', isolated('server-name', inert(approval.server)), ')'] : [];
-    question.append('Allow “', isolated('tool-name', inWords(approval.name)), '”', ...server, '?');
+    const { preview } = approval;
+    if (preview) question.append(isolated('', inert(preview.title)), ...server);
+    else question.append('Allow “', isolated('tool-name', inWords(approval.name)), '”', ...server, '?');
     root.setAttribute('aria-labelledby', question.id);
-    const fields = fieldsOf(approval.arguments);
-    const given = fields?.length ? list(fields) : sentence(fields ? 'It would be given nothing.' : 'What it would be given cannot be listed: see the exact call.');
+    const { given, spoken } = preview ? previewed(preview.lines) : argumentsOf(approval.arguments);
     const left = document.createElement('p');
     left.className = 'left';
     const deny = button('Don’t allow', 'deny', () => this.#answer(approval.id, false));
@@ -85,7 +86,6 @@ export class Approvals {
     const card = { root, left, buttons: [deny, allow], shown: null, words: '' };
     this.cards.set(approval.id, card);
     const seconds = Math.round(approval.totalMs / 1000);
-    const spoken = fields?.length ? fields.map(({ name, value }) => `${name}: ${value}`).join('; ') : given.textContent;
     this.announce(`${question.textContent} Answer within ${seconds} seconds. ${spoken}`);
     return card;
   }
@@ -98,6 +98,38 @@ export class Approvals {
     const card = this.cards.get(id);
     if (card?.shown && !card.shown.answered) this.onAnswer(id, approve);
   }
+}
+
+/** @typedef {{given: HTMLElement, spoken: string}} Given what a call would be given or do, to see and to hear */
+
+/**
+ * @param {string} json the call's arguments
+ * @returns {Given}
+ */
+function argumentsOf(json) {
+  const fields = fieldsOf(json);
+  if (fields?.length) return { given: list(fields), spoken: fields.map(({ name, value }) => `${name}: ${value}`).join('; ') };
+  const given = sentence(fields ? 'It would be given nothing.' : 'What it would be given cannot be listed: see the exact call.');
+  return { given, spoken: given.textContent ?? '' };
+}
+
+/**
+ * @param {readonly string[]} lines what a call would do
+ * @returns {Given}
+ */
+function previewed(lines) {
+  const made = document.createElement('ul');
+  made.className = 'given preview';
+  made.tabIndex = 0;
+  made.setAttribute('aria-label', 'What it is about');
+  for (const line of lines) {
+    const item = document.createElement('li');
+    item.dir = 'auto';
+    // Not in a `bdi`: the line itself is isolated by its direction, which text in a `bdi` would not give it.
+    item.textContent = inert(line);
+    made.append(item);
+  }
+  return { given: made, spoken: lines.map(inert).join('; ') };
 }
 
 /**

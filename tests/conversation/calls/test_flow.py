@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from tests.parts.relay_talk import saved, shown, upstream
-from voiceapp.conversation.actions import Action, CallTool
+from voiceapp.conversation.actions import Action, CallTool, PreviewCall
 from voiceapp.conversation.calls.flow import CallFlow
 from voiceapp.conversation.calls.functions import PendingCall
 from voiceapp.conversation.items import Items
 from voiceapp.conversation.lifecycle import Lifecycle, State
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.conversation.records import ToolCallRecord
+from voiceapp.protocol.page import CallPreview
+from voiceapp.tools.functions import AskFirst
 
 TIMEOUT_MS = 60_000.0
 
@@ -28,7 +30,12 @@ class Calls:
         self.lifecycle.enter(State.READY)
         own = OwnEvents(f"id_{number}" for number in count())
         self.flow = CallFlow(
-            own, self.lifecycle, Items(captions=True), (), TIMEOUT_MS, {"pay": ("bank", "pay it")}
+            own,
+            self.lifecycle,
+            Items(captions=True),
+            (),
+            TIMEOUT_MS,
+            {"pay": AskFirst("bank", "pay it"), "erase": AskFirst("", "erase", previews=True)},
         )
 
     def made(self, name: str = "clock", arguments: str = "{}", number: int = 1) -> list[Action]:
@@ -71,6 +78,50 @@ def test_a_response_that_has_begun_knows_what_was_called_before() -> None:
     calls.returned()
     calls.flow.response_began()
     assert calls.flow.take_follow_up() == ""
+
+
+ERASE = PreviewCall("call_1", "erase", '{"words": "milk"}')
+MILK = CallPreview(title="Erase this note?", lines=["Buy milk."])
+
+
+def test_a_call_that_can_be_shown_is_asked_about_once_it_is_known_what_it_would_do() -> None:
+    calls = Calls()
+    made = calls.made("erase", ERASE.arguments)
+    assert [action for action in made if isinstance(action, PreviewCall)] == [ERASE]
+    assert "approval.requested" not in [event["type"] for event in shown(made)]
+    assert calls.flow.pending
+    assert calls.answer(approve=True) == ("approval_not_found", "Nothing waits for this answer.")
+    [question] = shown(calls.flow.previewed("call_1", MILK, 5_000))
+    assert question["preview"] == {"title": "Erase this note?", "lines": ["Buy milk."]}
+    assert (question["arguments"], question["timeout_ms"]) == (ERASE.arguments, TIMEOUT_MS)
+    # The time to answer begins with the question.
+    assert calls.flow.tick(TIMEOUT_MS + 4_999) == []
+    assert runs(calls.answer(approve=True)) == [CallTool("call_1", "erase", ERASE.arguments)]
+
+
+def test_a_call_that_cannot_be_shown_is_asked_about_by_its_arguments() -> None:
+    calls = Calls()
+    calls.made("erase", ERASE.arguments)
+    [question] = shown(calls.flow.previewed("call_1", None, 10))
+    assert (question["arguments"], "preview" in question) == (ERASE.arguments, False)
+
+
+def test_a_call_that_would_change_nothing_is_not_asked_about() -> None:
+    calls = Calls()
+    calls.made("erase", ERASE.arguments)
+    assert calls.flow.previewed("call_1", None, 10, harmless=True) == [
+        CallTool("call_1", "erase", ERASE.arguments)
+    ]
+
+
+def test_a_preview_asks_once_and_never_about_a_call_that_has_ended() -> None:
+    calls = Calls()
+    assert calls.flow.previewed("call_1", MILK, 10) == []
+    calls.made("erase", ERASE.arguments)
+    assert len(calls.flow.previewed("call_1", MILK, 10)) == 1
+    assert calls.flow.previewed("call_1", MILK, 20) == []
+    calls.answer(approve=False)
+    assert calls.flow.previewed("call_1", MILK, 30, harmless=True) == []
 
 
 def test_a_function_that_is_asked_about_runs_once_the_user_allows_it() -> None:

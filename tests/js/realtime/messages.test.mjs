@@ -77,7 +77,8 @@ test('the page begins, asks for a sign of life and ends as it is declared', () =
   const assistant = { slug: 'guide', input_format: 'audio/pcm', output_format: 'audio/pcm' };
   const { voice, continue: continues } = example('session.start');
   const page = socket(startFields(assistant, { voice, continues }));
-  assert.deepEqual(page.log.sent, [example('session.start')]);
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  assert.deepEqual(page.log.sent, [{ ...example('session.start'), time_zone: timeZone }]);
   page.receive('session.ready');
   page.made.seq = example('ping').seq;
   for (const due of [...page.timers.values()]) due();

@@ -49,11 +49,17 @@ test('an MCP call names its server', () => {
   assert.equal(state.captions.f1.tool.server, 'shop');
 });
 
+test('a question holds what the call would do, where its tool says so', () => {
+  const preview = { title: 'Delete this note?', lines: ['Buy milk.'] };
+  assert.deepEqual(run([started, asked({ preview })]).approvals[0].preview, preview);
+});
+
 test('a question waits, is answered once, and goes when it is settled', () => {
   let state = run([started, asked()]);
   assert.equal(state.captions.f1.tool.state, 'waiting');
   assert.deepEqual(state.approvals, [{
     id: 'q1', name: 'clock', server: 'shop', arguments: '{"a":1}', callId: 'c1', endsAt: 65000, totalMs: 60000, answered: false,
+    preview: null,
   }]);
   state = run([{ type: 'local.answered', approval_request_id: 'q1' }], state);
   assert.equal(state.approvals[0].answered, true);

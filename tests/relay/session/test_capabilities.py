@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from tests.parts.clock import pass_time
 from tests.parts.page import Talk, answer, call, heard, rows, used
@@ -16,6 +18,7 @@ from voiceapp.errors import ToolFailed, VoiceAppError
 from voiceapp.records.models import Assistant, Note, Session
 from voiceapp.records.store import notes, search, store
 from voiceapp.records.store.writer import writer
+from voiceapp.tools.capabilities import KeptNote
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -215,17 +218,21 @@ async def test_notes_are_kept_found_and_deleted(talking: Talk, able: dict[str, s
         allowed = {"approval_request_id": asked["approval_request_id"], "approve": True}
         item = {"type": "mcp_approval_response", **allowed}
         await page.send({"type": "conversation.item.create", "item": item})
-        assert await deleting == "Deleted: buy milk."
-        assert [note.text async for note in Note.objects.all()] == ["call Bob"]
+        assert await deleting == "Deleted: buy milk. It can be brought back for a day."
+        assert await used(upstream, "list_notes", 7) == "There is one note: call Bob."
 
 
 async def test_notes_are_their_users_and_have_bounds(user: User, monkeypatch: Any) -> None:
     eve = await User.objects.acreate(username="eve")
     await notes.save(user.pk, "mine \0")
+    [mine] = await notes.find(user.pk, "MINE")
+    assert mine.text == "mine \u2400"
     assert await notes.find(eve.pk, "") == []
-    assert await notes.delete(eve.pk, "mine") == []
-    assert await notes.find(user.pk, "MINE") == ["mine \u2400"]
-    assert await notes.delete(user.pk, " ") == []
+    assert await notes.delete(eve.pk, [mine]) == []
+    assert await notes.restore(eve.pk) == []
+    assert await notes.find(user.pk, "...") == []
+    assert await notes.delete(user.pk, [KeptNote(mine.note_id, "others")]) == []
+    assert await notes.find(user.pk, " ") == [mine]
     with pytest.raises(VoiceAppError) as too_long:
         await notes.save(user.pk, "x" * 1001)
     assert too_long.value.code == "note_too_long"
@@ -233,6 +240,40 @@ async def test_notes_are_their_users_and_have_bounds(user: User, monkeypatch: An
     with pytest.raises(VoiceAppError) as too_many:
         await notes.save(user.pk, "one more")
     assert too_many.value.code == "too_many_notes"
+
+
+async def test_what_was_deleted_last_can_be_brought_back_for_a_day(user: User, monkeypatch: Any) -> None:
+    for text in ("one", "two", "three"):
+        await notes.save(user.pk, text)
+    three, two, one = await notes.find(user.pk, "")
+    assert await notes.delete(user.pk, [one]) == [one]
+    assert await notes.delete(user.pk, [two, three, one]) == [two, three]
+    assert await notes.find(user.pk, "") == []
+    await notes.save(user.pk, "four")
+    with monkeypatch.context() as small:
+        small.setattr(notes, "MAX_NOTES", 2)
+        with pytest.raises(VoiceAppError) as too_many:
+            await notes.restore(user.pk)
+        assert too_many.value.code == "too_many_notes"
+    assert sorted(note.text for note in await notes.restore(user.pk)) == ["three", "two"]
+    assert [note.text for note in await notes.find(user.pk, "")] == ["four", "three", "two"]
+    await Note.objects.filter(text="one").aupdate(deleted_at=timezone.now() - notes.DELETED_FOR)
+    assert await notes.restore(user.pk) == []
+
+
+async def test_what_cannot_be_brought_back_any_more_is_erased(user: User, monkeypatch: Any) -> None:
+    for text in ("old", "kept", "new"):
+        await notes.save(user.pk, text)
+    day_ago = timezone.now() - notes.DELETED_FOR
+    await Note.objects.filter(text="old").aupdate(deleted_at=day_ago)
+    await Note.objects.filter(text="new").aupdate(deleted_at=day_ago + timedelta(minutes=5))
+    # The end of any session is the time for it.
+    await said(await User.objects.acreate(username="eve"), "Hello.")
+    assert [note.text async for note in Note.objects.order_by("id")] == ["kept", "new"]
+    # And nobody fills the table by deleting.
+    monkeypatch.setattr(notes, "MAX_DELETED", 1)
+    await notes.delete(user.pk, await notes.find(user.pk, "kept"))
+    assert [note.text async for note in Note.objects.all()] == ["kept"]
 
 
 async def said(user: User, *texts: str) -> Any:

@@ -137,6 +137,29 @@ def test_it_answers_what_it_knows(said: str, expected: str) -> None:
     assert answer(said).startswith(expected)
 
 
+TOKYO = "The user's time zone is Asia/Tokyo."
+
+
+@pytest.mark.parametrize(
+    ("instructions", "said", "expected"),
+    [
+        (TOKYO, "What time is it?", "It is 8:38 a.m."),
+        (TOKYO, "What day is it?", "Today is Tuesday, December 1, 2026."),
+        (TOKYO, "Hello!", "Good morning!"),
+        ("", "What time is it?", "It is 11:38 p.m. UTC"),
+        ("The user's time zone is Mars/Olympus.", "What time is it?", "It is 11:38 p.m. UTC"),
+        ("", "What day is it?", "Today is Monday, November 30, 2026."),
+    ],
+)
+def test_its_clock_is_that_of_the_user_where_it_was_told_which_that_is(
+    instructions: str, said: str, expected: str
+) -> None:
+    night = dt.datetime(2026, 11, 30, 23, 38, tzinfo=dt.UTC)
+    request = ReplyRequest(instructions=instructions, history=(Said("user", said),))
+    deltas = Brain(GUIDE, lambda: night).think(request)
+    assert "".join(one.text for one in deltas if isinstance(one, TextDelta)).startswith(expected)
+
+
 def test_it_remembers_the_name_that_it_was_told() -> None:
     assert answer("What is my name?").startswith("You have not told me")
     assert (

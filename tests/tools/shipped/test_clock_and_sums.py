@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parts.tool_runs import CONTEXT
 from voiceapp.errors import InvalidArguments, ToolError
+from voiceapp.language.zones import day_in_words
 from voiceapp.tools.shipped.clock_and_sums import calculate, current_time
 
 
@@ -55,9 +60,17 @@ def test_no_expression_does_anything_else(expression: str) -> None:
 )  # fmt: skip
 def test_the_time_in_a_city_is_a_sentence_to_be_heard(place: str, told: str) -> None:
     sentence = rf"It is \d\d:\d\d {told}, on [A-Z][a-z]+day, [1-9]\d? [A-Z][a-z]+ \d{{4}}\."
-    assert re.fullmatch(sentence, current_time(place))
+    assert re.fullmatch(sentence, current_time(CONTEXT, place))
+
+
+def test_without_a_place_the_time_is_that_of_the_user() -> None:
+    zone = ZoneInfo("Asia/Tokyo")
+    before, sentence, after = (
+        datetime.now(zone), current_time(replace(CONTEXT, zone=zone)), datetime.now(zone)
+    )  # fmt: skip
+    assert sentence in {f"It is {now:%H:%M} in Tokyo, on {day_in_words(now)}." for now in (before, after)}
 
 
 def test_a_place_without_a_zone_is_said_so() -> None:
     with pytest.raises(ToolError, match="No time zone"):
-        current_time("Nowhere at all")
+        current_time(CONTEXT, "Nowhere at all")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from voiceapp.tools.capabilities import KeptNote
 from voiceapp.tools.registry import ToolContext, registry
 from voiceapp.tools.shipped.session import MAX_LISTED, spoken_duration
 
@@ -26,6 +31,7 @@ class Session:
         self.done: list[Any] = []
         self.running_timers: list[Timer] = []
         self.kept = list(notes)
+        self.deleted: list[KeptNote] = []
         self.timers = self.notes = self.call = self
 
     def start(self, label: str, seconds: int) -> None:
@@ -42,13 +48,19 @@ class Session:
     async def save(self, text: str) -> None:
         self.kept.append(text)
 
-    async def find(self, words: str) -> list[str]:
-        return [note for note in self.kept if words in note]
+    async def find(self, words: str) -> list[KeptNote]:
+        return [KeptNote(n, note) for n, note in enumerate(self.kept) if words in note]
 
-    async def delete(self, words: str) -> list[str]:
-        found = await self.find(words)
-        self.kept = [note for note in self.kept if note not in found]
-        return found
+    async def delete(self, notes: Sequence[KeptNote]) -> list[KeptNote]:
+        deleted = [note for note in notes if note.text in self.kept]
+        self.kept = [note for note in self.kept if note not in {one.text for one in deleted}]
+        self.deleted = deleted
+        return deleted
+
+    async def restore(self) -> list[KeptNote]:
+        deleted, self.deleted = self.deleted, []
+        self.kept += [note.text for note in deleted]
+        return deleted
 
     def end_after_answer(self) -> None:
         self.done.append("hang up")
@@ -61,6 +73,18 @@ class Session:
 async def run(session: Any, name: str, arguments: str = "") -> str:
     context = ToolContext(uuid4(), 7, "call_1", capabilities=session)
     return await registry.run(name, arguments, context, [name])
+
+
+async def test_of_a_long_timer_the_user_is_told_until_when() -> None:
+    session, zone = Session(), ZoneInfo("Asia/Tokyo")
+    context = ToolContext(uuid4(), 7, "call_1", capabilities=session, zone=zone)  # type: ignore[arg-type]
+    over = [datetime.now(zone) + timedelta(hours=2)]
+    said = await registry.run("set_timer", '{"seconds": 7200}', context, ["set_timer"])
+    over.append(datetime.now(zone) + timedelta(hours=2))
+    assert said in {f"The timer for 2 hours is set until {end:%H:%M}." for end in over}
+    # Of a zone that is not the user's own they are told which it is.
+    assert (await run(session, "set_timer", '{"seconds": 7200}')).endswith(" UTC.")
+    assert (await run(session, "set_timer", '{"seconds": 60}')).endswith("is set.")
 
 
 @pytest.mark.parametrize(
@@ -106,8 +130,38 @@ async def test_notes_are_kept_told_and_deleted() -> None:
     assert await run(session, "list_notes") == "There is one note: buy milk."
     assert await run(session, "list_notes", '{"words": "eggs"}') == "There is no such note."
     assert await run(session, "delete_note", '{"words": "eggs"}') == "There is no such note."
-    assert await run(session, "delete_note", '{"words": "milk"}') == "Deleted: buy milk."
+    deleted = "Deleted: buy milk. It can be brought back for a day."
+    assert await run(session, "delete_note", '{"words": "milk"}') == deleted
     assert session.kept == []
+    assert await run(session, "undo_delete_note") == "Brought back: buy milk."
+    assert session.kept == ["buy milk"]
+    assert await run(session, "undo_delete_note") == "No note was deleted within the last day."
+    assert await run(session, "take_note", '{"text": " , "}') == "There is nothing to note."
+
+
+async def test_of_several_notes_none_is_deleted_that_nobody_was_shown() -> None:
+    session = Session("buy milk", "milk the goats")
+    said = await run(session, "delete_note", '{"words": "milk"}')
+    assert said == (
+        "2 notes have these words: buy milk; milk the goats. None was deleted. Which one is meant?"
+    )
+    assert session.kept == ["buy milk", "milk the goats"]
+
+
+async def test_no_more_notes_are_asked_about_than_can_be_shown() -> None:
+    session = Session(*(f"note {number}" for number in range(MAX_LISTED + 3)))
+    context = ToolContext(uuid4(), 7, "call_1", capabilities=session)  # type: ignore[arg-type]
+    found = await registry.preview("delete_note", '{"words": "note"}', context, ["delete_note"])
+    assert found is not None
+    assert found.title == f"Delete these {MAX_LISTED} of {MAX_LISTED + 3} notes?"
+    assert len(found.lines) == MAX_LISTED
+    allowed = replace(context, preview=found, shown=True)
+    said = await registry.run("delete_note", '{"words": "note"}', allowed, ["delete_note"])
+    assert said.endswith(" They can be brought back for a day.")
+    assert session.kept == [f"note {number}" for number in range(MAX_LISTED, MAX_LISTED + 3)]
+    assert await registry.run("delete_note", '{"words": "note"}', allowed, ["delete_note"]) == (
+        "Nothing was deleted: what was meant is not there any more."
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from msgspec import UNSET
+
 from voiceapp.conversation.actions import SendBrowser
-from voiceapp.protocol.page import ApprovalRequested, ApprovalSettled, Outcome
+from voiceapp.protocol.page import ApprovalRequested, ApprovalSettled, CallPreview, Outcome
 
 MAX_PENDING = 32
 """Questions that may be open at once; nobody reads more, and a model can ask without end."""
@@ -24,7 +26,8 @@ class Approval:
 
     ``server_label`` is the MCP server, or the service of an HTTP tool; empty for a tool of neither.
     ``call_id`` names the call that waits; it is empty where a service asks before there is one. ``ours`` is
-    whether the call is to run here, and not at the service.
+    whether the call is to run here, and not at the service. ``preview`` is what it would do, if that is
+    known.
     """
 
     request_id: str
@@ -34,6 +37,7 @@ class Approval:
     call_id: str
     due_ms: float
     ours: bool = False
+    preview: CallPreview | None = None
 
 
 @dataclass(slots=True)
@@ -63,6 +67,7 @@ class Approvals:
                 arguments=approval.arguments,
                 call_id=approval.call_id,
                 timeout_ms=int(self.timeout_ms),
+                preview=approval.preview or UNSET,
             )
         )
 

@@ -13,7 +13,15 @@ from msgspec import UNSET
 
 from voiceapp.assistants.assistant import DEFAULT_TOOL_ROUNDS
 from voiceapp.assistants.mcp_servers import McpServer, scrub
-from voiceapp.conversation.actions import Action, CallTool, Save, SendBrowser, SendUpstream, notice
+from voiceapp.conversation.actions import (
+    Action,
+    CallTool,
+    PreviewCall,
+    Save,
+    SendBrowser,
+    SendUpstream,
+    notice,
+)
 from voiceapp.conversation.calls.approvals import Approval, Approvals
 from voiceapp.conversation.calls.functions import FunctionCalls, PendingCall
 from voiceapp.conversation.calls.mcp import McpCalls, McpEvent
@@ -23,7 +31,8 @@ from voiceapp.conversation.items import Items
 from voiceapp.conversation.lifecycle import Lifecycle
 from voiceapp.conversation.own_events import OwnEvents
 from voiceapp.protocol import events
-from voiceapp.protocol.page import Outcome
+from voiceapp.protocol.page import CallPreview, Outcome
+from voiceapp.tools.functions import AskFirst
 from voiceapp.types import JsonObject
 
 MAX_OUTPUTS = 64
@@ -38,8 +47,7 @@ _REASONS = {
 class CallFlow:
     """See the module.
 
-    ``ask_first`` has the functions that run only once the user allows it, and how each is named to the user:
-    the server or service that it is of, if any, and its name there.
+    ``ask_first`` has the functions that run only once the user allows it.
     ``responses`` are those that called something: asked for again, they would call it twice.
     """
 
@@ -50,7 +58,7 @@ class CallFlow:
         items: Items,
         servers: tuple[McpServer, ...],
         approval_ms: float,
-        ask_first: Mapping[str, tuple[str, str]] | None = None,
+        ask_first: Mapping[str, AskFirst] | None = None,
         most_rounds: int = DEFAULT_TOOL_ROUNDS,
     ) -> None:
         self.rounds = Rounds(most_rounds)
@@ -96,11 +104,29 @@ class CallFlow:
         # What is no JSON object never reaches the function, so there is nothing to ask.
         if call.name not in self.ask_first or not _is_object(call.arguments):
             return [*actions, due]
-        due_ms = call.started_ms + self.approvals.timeout_ms
-        request_id = f"approval_{call.call_id}"
-        label, name = self.ask_first[call.name]
-        approval = Approval(request_id, name, call.arguments, label, call.call_id, due_ms, ours=True)
-        return [*actions, *self._ask(approval, call.started_ms)]
+        if self.ask_first[call.name].previews:
+            return [*actions, PreviewCall(call.call_id, call.name, call.arguments)]
+        return [*actions, *self._ask_about(call, call.started_ms)]
+
+    def _ask_about(self, call: PendingCall, now: float, preview: CallPreview | None = None) -> list[Action]:
+        label, name, _ = self.ask_first[call.name]
+        request_id, due_ms = f"approval_{call.call_id}", now + self.approvals.timeout_ms
+        approval = Approval(request_id, name, call.arguments, label, call.call_id, due_ms, True, preview)
+        return self._ask(approval, now)
+
+    def previewed(
+        self, call_id: str, preview: CallPreview | None, now: float, *, harmless: bool = False
+    ) -> list[Action]:
+        """Take what a call would do, and ask the user; without a ``preview``, about its arguments.
+
+        A ``harmless`` call would change nothing, and runs unasked.
+        """
+        call = self.functions.pending.get(call_id)
+        if call is None or self.approvals.known(f"approval_{call_id}"):
+            return []
+        if harmless:
+            return [CallTool(call.call_id, call.name, call.arguments)]
+        return self._ask_about(call, now, preview)
 
     def item_seen(self, raw: JsonObject, text: str, now: float, index: int | None = None) -> list[Action]:
         """Take an item that a service told of in ``text``; return that for the page, and what follows.

@@ -21,10 +21,11 @@ else:
 class NoteAdmin(_NoteAdmin):
     """Notes, read-only but for deleting."""
 
-    list_display = ("words", "user", "created_at")
+    list_display = ("words", "user", "created_at", "deleted_at")
+    list_filter = (("deleted_at", admin.EmptyFieldListFilter),)
     list_select_related = ("user",)
     search_fields = ("text", "user__username")
-    fields = ("user", "created_at", "whole")
+    fields = ("user", "created_at", "deleted_at", "whole")
     readonly_fields = fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:

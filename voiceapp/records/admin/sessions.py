@@ -199,7 +199,7 @@ def _shown(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def _evaluated(found: Evaluation) -> dict[str, Any]:
     return {
-        "at": f"{found.created_at:%Y-%m-%d %H:%M}",
+        "at": found.created_at,
         "by": found.asked_by.get_username() if found.asked_by else "",
         "model": inert(found.model),
         "overall": found.overall,

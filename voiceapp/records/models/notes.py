@@ -14,6 +14,9 @@ class Note(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="voice_notes")
     text = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(
+        null=True, db_index=True, help_text="When it was deleted; for a day its user can bring it back."
+    )
 
     class Meta:
         ordering = ("-id",)

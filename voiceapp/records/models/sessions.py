@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models.functions import Coalesce
 
 from voiceapp.assistants.assistant import AssistantConfig
+from voiceapp.language.zones import MAX_ZONE_CHARS
 from voiceapp.records.display import TITLE_LENGTH, clock, inert
 from voiceapp.records.models.assistants import Assistant
 
@@ -57,6 +58,9 @@ class Session(models.Model):
     duration_ms = models.PositiveBigIntegerField(default=0)
     item_count = models.PositiveIntegerField(default=0)
     recording = models.CharField(max_length=255, blank=True, help_text="File, relative to the data folder.")
+    time_zone = models.CharField(
+        max_length=MAX_ZONE_CHARS, blank=True, help_text="The user's, by its IANA name; empty: not known."
+    )
     heading = models.CharField(
         max_length=TITLE_LENGTH, blank=True, help_text="A title, written when the session was over."
     )

@@ -5,21 +5,28 @@ What returns rows gives those that their reader may see; all of it blocks but wh
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.utils import timezone
 
+from voiceapp.language.zones import zone_of
 from voiceapp.records.models import Session, Sessions
 from voiceapp.records.reading.transcript import TranscriptLine, lines
 
 
 class SessionToReview(NamedTuple):
-    """What is made of a session that is over: its lines, who thought in it (a ``Thinking``), whose it is."""
+    """What is made of a session that is over.
+
+    Its lines, who thought in it (a ``Thinking``), whose it is, and when it began, in its user's time zone.
+    """
 
     lines: list[TranscriptLine]
     thinking: str
     user_id: int
+    began: datetime
 
 
 def own_sessions(user: User) -> Sessions:
@@ -68,7 +75,8 @@ def to_review(session_id: UUID) -> SessionToReview | None:
     if session is None:
         return None
     thinking = str(session.configuration.get("thinking") or "")
-    return SessionToReview(lines(session), thinking, session.user_id)
+    zone = zone_of(session.time_zone) or timezone.get_default_timezone()
+    return SessionToReview(lines(session), thinking, session.user_id, session.started_at.astimezone(zone))
 
 
 def ended_sessions(*, without_heading: bool) -> list[UUID]:

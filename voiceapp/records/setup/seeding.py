@@ -16,7 +16,7 @@ INSTRUCTIONS = (
 
 TOOLS = (
     "calculate", "convert_units", "current_time", "set_timer", "list_timers", "cancel_timer", "take_note",
-    "list_notes", "delete_note", "search_conversations", "hand_over", "hang_up",
+    "list_notes", "delete_note", "undo_delete_note", "search_conversations", "hand_over", "hang_up",
 )  # fmt: skip
 """All that come along; the one that deletes asks first."""
 

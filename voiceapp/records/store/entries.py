@@ -28,10 +28,11 @@ class OpenedSession(msgspec.Struct, frozen=True, kw_only=True):
 
     ``earlier`` is what was said before it, oldest first, where it continues another conversation. One that
     was taken over from another process has ``taken_over_ms``, the time since it began, and its own items as
-    the last of ``earlier``.
+    the last of ``earlier``. ``time_zone`` is the user's, empty where it is not known.
     """
 
     session_id: UUID
     assistant: AssistantConfig
     earlier: tuple[Passage, ...] = ()
     taken_over_ms: int | None = None
+    time_zone: str = ""

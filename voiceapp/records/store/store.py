@@ -28,7 +28,7 @@ from voiceapp.records.models import (
 )
 from voiceapp.records.recording.archive import journals_ms, recordings_folder
 from voiceapp.records.recording.recorder import repair as repair_recordings
-from voiceapp.records.store import history
+from voiceapp.records.store import history, notes
 from voiceapp.records.store.entries import MAX_USED, MODEL_LENGTH, OpenedSession
 from voiceapp.records.store.rows import storable
 from voiceapp.records.store.writer import StoreUnavailable, writer
@@ -54,15 +54,17 @@ async def open_session(
     upstream: str,
     voice: str | None = None,
     continues: UUID | None = None,
+    time_zone: str = "",
 ) -> OpenedSession:
     """Begin a session of ``user_id`` with the named assistant, or with the first one.
 
     ``voice`` is one of those that the assistant offers; ``continues`` is an earlier session of the same user,
-    whose assistant speaks on where none is named. Raises ``VoiceAppError`` with the code
-    ``assistant_unknown``, ``voice_unknown`` or ``session_not_found``, or ``StoreUnavailable``.
+    whose assistant speaks on where none is named, and whose ``time_zone`` counts where none is given. Raises
+    ``VoiceAppError`` with the code ``assistant_unknown``, ``voice_unknown`` or ``session_not_found``, or
+    ``StoreUnavailable``.
     """
     session_id, started_at = uuid4(), timezone.now()
-    opening = _Opening(user_id, assistant_slug, upstream, voice, continues)
+    opening = _Opening(user_id, assistant_slug, upstream, voice, continues, time_zone)
     try:
         return await writer().call(lambda: _open(session_id, started_at, opening))
     except (asyncio.CancelledError, StoreUnavailable):
@@ -91,6 +93,7 @@ class _Opening(NamedTuple):
     upstream: str
     voice: str | None
     continues: UUID | None
+    time_zone: str = ""
 
 
 def _open(session_id: UUID, started_at: datetime, opening: _Opening) -> OpenedSession:
@@ -104,9 +107,12 @@ def _open(session_id: UUID, started_at: datetime, opening: _Opening) -> OpenedSe
         process=of_this_process(voice_config().data_dir).name(),
         started_at=started_at,
         continued_from=before,
+        time_zone=opening.time_zone or (before.time_zone if before else ""),
     )
     earlier = () if before is None else history.passages(before)
-    return OpenedSession(session_id=session.id, assistant=config, earlier=earlier)
+    return OpenedSession(
+        session_id=session.id, assistant=config, earlier=earlier, time_zone=session.time_zone
+    )
 
 
 def _chosen(opening: _Opening) -> tuple[Session | None, Assistant, AssistantConfig]:
@@ -167,6 +173,8 @@ async def close_session(
 def _close(session_id: UUID, values: dict[str, Any], owner: Q = _ANYBODYS) -> int:
     """Close a session, if it is open and is its ``owner``'s; return how many that are."""
     with transaction.atomic():
+        # Often enough, and nobody waits for it.
+        notes.erase_deleted()
         count = Item.objects.filter(session_id=session_id).count()
         return Session.objects.filter(owner, id=session_id, ended_at=None).update(item_count=count, **values)
 
@@ -215,6 +223,7 @@ def repair_unfinished() -> int:
     for session_id, path in archives.items():
         Session.objects.filter(id=session_id, recording="").update(recording=_relative(path))
     ownership.forget(gone)
+    notes.erase_deleted()
     return closed
 
 

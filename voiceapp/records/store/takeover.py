@@ -100,6 +100,7 @@ def _take(session_id: UUID, user_id: int, owner: str) -> OpenedSession:
         assistant=assistant,
         earlier=history.passages(session),
         taken_over_ms=max(1, round(since.total_seconds() * 1000)),
+        time_zone=session.time_zone,
     )
 
 

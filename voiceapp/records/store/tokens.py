@@ -262,6 +262,17 @@ def delete_token(user: User, name: str) -> bool:
     return bool(deleted)
 
 
+def replace_token(user: User, name: str) -> str | None:
+    """Give a user's token a new text and return it, ``None`` where there is no such token; blocks.
+
+    The one before opens nothing more, once the processes that know it ask again (``FRESH_S``). Limits and
+    what was used stay.
+    """
+    text, digest, hint = new_text()
+    replaced = ApiToken.objects.filter(user=user, name=name).update(digest=digest, hint=hint)
+    return text if replaced else None
+
+
 def new_text() -> tuple[str, str, str]:
     """Return a new token's text, its digest, and the hint by which people know it."""
     text = PREFIX + secrets.token_urlsafe(32)

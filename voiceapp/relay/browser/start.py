@@ -5,13 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
 
 from voiceapp.assistants.assistant import AssistantConfig, Thinking
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import VoiceConfig
+from voiceapp.conversation.actions import notice
 from voiceapp.errors import Refusal, VoiceAppError
+from voiceapp.language.zones import MAX_ZONE_CHARS, place_of, zone_of
 from voiceapp.protocol import page
 from voiceapp.protocol.page import CloseCode, Resume, SessionResumed, SessionStart, WantedFormats
+from voiceapp.records.display import inert
 from voiceapp.records.store import store, takeover
 from voiceapp.records.store.entries import OpenedSession
 from voiceapp.relay.browser.login import Login
@@ -148,6 +154,7 @@ async def _new(start: SessionStart, request: StartRequest) -> LiveSession:
     user_id, config = request.login.user_id, request.config
     formats = _formats(start.audio)
     timers: list[MovingTimer] = []
+    zone = zone_of(start.time_zone or "")
     if start.continues is not None:
         # A wish that cannot be fulfilled must not end the conversation that is held.
         await store.check_opening(
@@ -163,6 +170,7 @@ async def _new(start: SessionStart, request: StartRequest) -> LiveSession:
             upstream=target.kind.value,
             voice=start.voice,
             continues=start.continues,
+            time_zone=zone.key if zone else "",
         )
         try:
             session = _live(opened, formats, target, request)
@@ -171,7 +179,14 @@ async def _new(start: SessionStart, request: StartRequest) -> LiveSession:
             raise
         session.capabilities.timers.adopt(timers)
         sessions().start(session, request.login.key)
+    if start.time_zone is not None and zone is None:
+        session.tell(notice("time_zone_unknown", _zone_unknown(start.time_zone, session.plan.zone), "info"))
     return session
+
+
+def _zone_unknown(name: str, earlier: ZoneInfo | None) -> str:
+    used = place_of(earlier.key if earlier else timezone.get_default_timezone_name())
+    return f"No time zone is named “{inert(name[:MAX_ZONE_CHARS])}” here: times are those of {used}."
 
 
 async def _let_go(session_id: UUID, user_id: int) -> list[MovingTimer]:

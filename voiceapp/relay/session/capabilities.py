@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import tzinfo
 from typing import Protocol
 from uuid import UUID, uuid4
+
+from django.utils import timezone
 
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation.actions import Action, notice
@@ -19,7 +22,7 @@ from voiceapp.records.store import notes, search, store
 from voiceapp.relay.session.clock import SessionClock
 from voiceapp.relay.session.ending import EndReason
 from voiceapp.relay.session.timers import SessionTimers
-from voiceapp.tools.capabilities import Capabilities, Mention
+from voiceapp.tools.capabilities import Capabilities, KeptNote, Mention
 
 
 class Host(Protocol):
@@ -49,11 +52,13 @@ class Host(Protocol):
 class SessionCapabilities:
     """See the module; ``tick`` is called a few times a second.
 
-    ``now`` is the session's clock, ``ends_ms`` when the session ends at last. The session itself is handed to
-    what needs it: it owns this, and would be kept in memory by being held here.
+    ``now`` is the session's clock, ``ends_ms`` when the session ends at last, ``zone`` the user's time zone,
+    ``None`` if not known. The session itself is handed to what needs it: it owns this, and would be kept in
+    memory by being held here.
     """
 
-    def __init__(self, now: Callable[[], float], ends_ms: float) -> None:
+    def __init__(self, now: Callable[[], float], ends_ms: float, zone: tzinfo | None = None) -> None:
+        self._zone = zone
         self.timers = SessionTimers(now, ends_ms)
         self._leaving_after: int | None = None
         self._next: AssistantConfig | None = None
@@ -63,7 +68,8 @@ class SessionCapabilities:
         """Give what one call of a tool can do in the session, for as long as the call lasts."""
         control = _CallControl(self, host, call_id)
         try:
-            yield Capabilities(self.timers, _Notes(host.user_id), _Past(host.user_id, host.id), control)
+            past = _Past(host.user_id, host.id, self._zone)
+            yield Capabilities(self.timers, _Notes(host.user_id), past, control)
         finally:
             control.end()
 
@@ -160,18 +166,28 @@ class _Notes:
         except VoiceAppError as error:
             raise ToolFailed(error.message, code=error.code) from error
 
-    async def find(self, words: str) -> Sequence[str]:
+    async def find(self, words: str) -> Sequence[KeptNote]:
         return await notes.find(self._user_id, words)
 
-    async def delete(self, words: str) -> Sequence[str]:
-        return await notes.delete(self._user_id, words)
+    async def delete(self, found: Sequence[KeptNote]) -> Sequence[KeptNote]:
+        return await notes.delete(self._user_id, found)
+
+    async def restore(self) -> Sequence[KeptNote]:
+        try:
+            return await notes.restore(self._user_id)
+        except VoiceAppError as error:
+            raise ToolFailed(error.message, code=error.code) from error
 
 
 class _Past:
-    def __init__(self, user_id: int, session_id: UUID) -> None:
+    def __init__(self, user_id: int, session_id: UUID, zone: tzinfo | None) -> None:
         self._user_id = user_id
         self._session_id = session_id
+        self._zone = zone or timezone.get_default_timezone()
 
     async def search(self, words: str) -> Sequence[Mention]:
         found = await search.search(self._user_id, words, but=self._session_id)
-        return [Mention(f"{one.started_at:%d %B %Y}", one.title, one.excerpt) for one in found]
+        days = [one.started_at.astimezone(self._zone) for one in found]
+        return [
+            Mention(f"{day:%d %B %Y}", one.title, one.excerpt) for day, one in zip(days, found, strict=True)
+        ]

@@ -20,11 +20,8 @@ from voiceapp.conversation.records import ItemRecord, Record
 from voiceapp.errors import VoiceAppError
 from voiceapp.protocol.events import Event, InputAudioBufferAppend, UnknownEvent
 from voiceapp.protocol.page import (
-    AgreedFormats,
     PageAssistant,
     SessionAssistant,
-    SessionLimits,
-    SessionReady,
     SessionRenewed,
     SessionResumed,
 )
@@ -38,7 +35,7 @@ from voiceapp.relay.session.ending import REPLACED, SLOW, EndReason
 from voiceapp.relay.session.life import Life
 from voiceapp.relay.session.microphone import Microphone
 from voiceapp.relay.session.outbox import Outbox
-from voiceapp.relay.session.plan import SessionPlan, with_captions_of
+from voiceapp.relay.session.plan import SessionPlan
 from voiceapp.relay.session.tools import ToolRuns
 from voiceapp.relay.session.transcoding import Transcoding
 from voiceapp.relay.upstream.link import UpstreamLink
@@ -56,7 +53,7 @@ class LiveSession:
     def __init__(self, plan: SessionPlan) -> None:
         opened, config = plan.opened, plan.config
         target = plan.target_of(opened.assistant)
-        assistant = with_captions_of(opened.assistant, target)
+        assistant = plan.as_run(opened.assistant, target)
         self.plan = plan
         self.clock = SessionClock(plan.begins_ms)
         self.life = Life()
@@ -67,7 +64,7 @@ class LiveSession:
             plan.input_format or assistant.input_format, plan.output_format or assistant.output_format
         )
         self.microphone = Microphone(self.transcoding.input)
-        self.capabilities = SessionCapabilities(self.clock.now, config.max_session_s * 1000)
+        self.capabilities = SessionCapabilities(self.clock.now, config.max_session_s * 1000, plan.zone)
         self.tools = self._tools_of(assistant)
         # Nobody else can use the ids of the relay's own events, so that errors about them find their way.
         prefix = secrets.token_hex(4)
@@ -220,27 +217,17 @@ class LiveSession:
             # The page has been resumed already; only the service is another.
             self.perform([SendBrowser(SessionRenewed())])
         else:
-            past = earlier.history_messages(self.plan.opened.earlier)
-            self.perform([SendBrowser(self._description()), *past])
-
-    def _description(self) -> SessionReady:
-        assistant, config, formats = self.conversation.assistant, self.plan.config, self.transcoding
-        return SessionReady(
-            session_id=self.id,
-            assistant=PageAssistant(slug=assistant.slug, name=assistant.name),
-            audio=AgreedFormats(input=formats.input.to_ga(), output=formats.output.to_ga()),
-            transcription=assistant.transcription is not None,
-            grace_ms=int(config.grace_s * 1000),
-            limits=SessionLimits(max_session_ms=int(config.max_session_s * 1000)),
-            turn_detection=self.conversation.turn_detection,
-            upstream=self.link.target.kind.value,
-        )
+            conversation, formats = self.conversation, (self.transcoding.input, self.transcoding.output)
+            ready = self.plan.ready(
+                conversation.assistant, formats, conversation.turn_detection, self.link.target.kind
+            )
+            self.perform([SendBrowser(ready), *earlier.history_messages(self.plan.opened.earlier)])
 
     def hand_over(self, assistant: AssistantConfig) -> None:
         """Go on with another assistant, over a new connection to the service."""
         self.life.stop_hosting()
         target = self.plan.target_of(assistant)
-        assistant = with_captions_of(assistant, target)
+        assistant = self.plan.as_run(assistant, target)
         self.tools = self._tools_of(assistant)
         self.conversation.hand_over(
             assistant,
@@ -353,6 +340,8 @@ class LiveSession:
                 case actions.CallTool():
                     # A task of its own: a slow tool delays nothing but its own answer.
                     self.life.start(self._call_tool(action))
+                case actions.PreviewCall():
+                    self.life.start(self._preview(action))
                 case actions.HostServers():
                     self.life.host(self.tools.listings(self.conversation, self.perform))
         if self.browser.browser is None and self.outbox.overfull:
@@ -376,7 +365,14 @@ class LiveSession:
             self.tell(notice("not_kept", "This conversation cannot be kept at the moment.", "warning"))
 
     def _tools_of(self, assistant: AssistantConfig) -> ToolRuns:
-        return ToolRuns(registry, self.id, self.user_id, assistant, self.plan.config)
+        return ToolRuns(registry, self.id, self.user_id, assistant, self.plan.config, self.plan.zone)
+
+    async def _preview(self, call: actions.PreviewCall) -> None:
+        with self.capabilities.of_call(self, call.call_id) as capabilities:
+            preview, harmless = await self.tools.preview(call, self.tell, capabilities)
+        self.perform(
+            self.conversation.tool_previewed(call.call_id, preview, harmless=harmless, now=self.clock.now())
+        )
 
     async def _call_tool(self, call: actions.CallTool) -> None:
         with self.capabilities.of_call(self, call.call_id) as capabilities:

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
+from datetime import tzinfo
 from typing import Any
 from uuid import UUID
 
 from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.assistants.mcp_servers import McpServer
 from voiceapp.config import VoiceConfig
-from voiceapp.conversation.actions import Action, CallTool, SendBrowser
+from voiceapp.conversation.actions import Action, CallTool, PreviewCall, SendBrowser
 from voiceapp.conversation.calls.mcp import no_tools
 from voiceapp.conversation.conversation import Conversation
 from voiceapp.errors import ToolError
-from voiceapp.protocol.page import ToolProgress
+from voiceapp.protocol.page import CallPreview, ToolProgress
 from voiceapp.tools.capabilities import Capabilities
-from voiceapp.tools.functions import failure, offered
+from voiceapp.tools.functions import AskFirst, failure, offered
 from voiceapp.tools.http.tools import HttpTools
 from voiceapp.tools.mcp.client import McpClient
 from voiceapp.tools.mcp.hosting import McpHost
+from voiceapp.tools.previews import Preview, shown_preview
 from voiceapp.tools.registry import ToolContext, ToolRegistry
 from voiceapp.types import JsonObject
 
+logger = logging.getLogger(__name__)
+
+MAX_PREVIEWS = 64
+"""Previews that wait for the user's word: twice the questions that may be open."""
 PROGRESS_S = 0.2
 """A tool's sentences reach the page no faster than can be read; of those in between the last one counts."""
 
@@ -70,7 +78,11 @@ class Progress:
 
 
 class ToolRuns:
-    """The tools of one session: the registry's that its assistant names, its HTTP tools, its MCP servers'."""
+    """The tools of one session: the registry's that its assistant names, its HTTP tools, its MCP servers'.
+
+    ``zone`` is the user's time zone. ``show`` of a call tells the page what the tool says of itself,
+    ``capabilities`` is what the session lets the call do.
+    """
 
     def __init__(
         self,
@@ -79,7 +91,10 @@ class ToolRuns:
         user_id: int,
         assistant: AssistantConfig,
         config: VoiceConfig,
+        zone: tzinfo | None = None,
     ) -> None:
+        self._zone = zone
+        self._previews: dict[str, Preview | None] = {}
         self._registry = registry
         self._session_id = session_id
         self._user_id = user_id
@@ -94,9 +109,10 @@ class ToolRuns:
         """Return the tools that are known before any server was asked, as ``session.update`` wants them."""
         return [*self._registry.definitions(self._allowed), *self._http.definitions()]
 
-    def ask_first(self) -> dict[str, tuple[str, str]]:
+    def ask_first(self) -> dict[str, AskFirst]:
         """Return those of them that run only once the user allows it, as ``CallFlow`` wants them."""
-        own = {name: ("", name) for name in self._registry.ask_first(self._allowed)}
+        asked = self._registry.ask_first(self._allowed)
+        own = {name: AskFirst("", name, self._registry.previews(name)) for name in asked}
         return own | self._http.ask_first()
 
     def listings(
@@ -114,18 +130,44 @@ class ToolRuns:
         except ToolError as error:
             perform([no_tools(server.server_label, error.message)])
             return
-        asked = {tool.function: (server.server_label, tool.tool.name) for tool in listed if tool.asks}
+        label = server.server_label
+        asked = {tool.function: AskFirst(label, tool.tool.name) for tool in listed if tool.asks}
         perform(conversation.tools_listed(offered(tool.definition() for tool in listed), asked))
+
+    def _context(self, call_id: str, progress: Progress, capabilities: Capabilities) -> ToolContext:
+        return ToolContext(self._session_id, self._user_id, call_id, progress.tell, capabilities, self._zone)
+
+    async def preview(
+        self, call: PreviewCall, show: Callable[[SendBrowser], None], capabilities: Capabilities
+    ) -> tuple[CallPreview | None, bool]:
+        """Return what a call would do, and whether it would change nothing, so that it may run unasked.
+
+        What is returned is what the run then works on. Where the tool cannot say it in time, or at all, there
+        is no preview: the call itself is asked about. Only cancellation is raised.
+        """
+        progress = Progress(call.call_id, show)
+        try:
+            context = self._context(call.call_id, progress, capabilities)
+            found = await self._registry.preview(call.name, call.arguments, context, self._allowed)
+        except ToolError as error:
+            logger.info("session %s: no preview of %s (%s)", self._session_id, call.name, error.code)
+            return None, False
+        finally:
+            progress.end()
+        if len(self._previews) >= MAX_PREVIEWS:
+            # Its call was not allowed, or will find out anew what it would do.
+            del self._previews[next(iter(self._previews))]
+        self._previews[call.call_id] = found
+        return shown_preview(found), found is None
 
     async def run(
         self, call: CallTool, show: Callable[[SendBrowser], None], capabilities: Capabilities
     ) -> tuple[str, str]:
-        """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised.
-
-        ``show`` tells the page what the tool says of itself; ``capabilities``: what the session lets it do.
-        """
+        """Run a call; return its output and ``completed`` or ``failed``. Only cancellation is raised."""
         progress = Progress(call.call_id, show)
-        context = ToolContext(self._session_id, self._user_id, call.call_id, progress.tell, capabilities)
+        context = self._context(call.call_id, progress, capabilities)
+        if call.call_id in self._previews:
+            context = replace(context, preview=self._previews.pop(call.call_id), shown=True)
         try:
             if self._host.has(call.name):
                 return await self._host.run(call.name, call.arguments), "completed"

@@ -3,7 +3,7 @@
 It is no language model. It greets, remembers a name, tells the time and the date, does sums, counts, repeats,
 tells jokes and stories, answers about this product from its guide, calls the session's tools by matching
 words, and says plainly what it cannot do. ``instructions`` bind it only in what it can: its name, brevity,
-language.
+language, and the user's time zone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from voiceapp.language.zones import zone_in
 from voiceapp.text.brain import results
 from voiceapp.text.brain.guide import ProductGuide
 from voiceapp.text.brain.matching import Match, match_tool
@@ -63,7 +64,7 @@ class Brain:
 
     def think(self, request: ReplyRequest) -> Iterator[Delta]:
         """Return the whole reply; the same request always gets the same one within a minute."""
-        turn = _turn(request, self._clock())
+        turn = _turn(request, self._now(request))
         fresh = results.fresh_results(request)
         if unexpected := _unexpected(request):
             text = unexpected
@@ -79,6 +80,11 @@ class Brain:
         for piece in re.findall(r"\S+\s*", _brief(_shortened(text), request.instructions)):
             yield TextDelta(piece)
         yield Finished()
+
+    def _now(self, request: ReplyRequest) -> dt.datetime:
+        """Return the time where the user is, if the instructions say so; else the computer's own."""
+        now, zone = self._clock(), zone_in(request.instructions)
+        return now if zone is None else now.astimezone(zone)
 
     def _answer(self, turn: Turn) -> str:
         if command := spoken_command(turn.request.instructions, turn):

@@ -27,6 +27,7 @@ _PARAMETERS: Final = {
     "take_note": {"text"},
     "list_notes": {"words"},
     "delete_note": {"words"},
+    "undo_delete_note": set(),
     "search_conversations": {"words"},
     "hang_up": set(),
     "hand_over": {"name"},
@@ -148,8 +149,24 @@ def _delete_note(text: str) -> _Read | None:
     asked = re.search(r"\b(?:delete|remove|erase|forget)\b.*\bnotes?\b(.*)", text, _I)
     if not asked:
         return None
-    words = re.sub(r"^[\s:,]*(?:(?:about|with|on|that says|saying|of)\b\s*)?", "", asked[1], flags=_I)
+    words = re.sub(
+        r"^[\s:,]*(?:(?:about|with|on|that says|saying|of)\b\s*)?(?:(?:the|a|an|my)\s+(?=\w))?", "", asked[1],
+        flags=_I,
+    )  # fmt: skip
     return ({"words": words[:200]}, "") if words else ({}, "Which words are in it?")
+
+
+def _undo_delete_note(text: str) -> _Read | None:
+    """Read "bring back the note" and "undelete my notes", and "undo" as what was said whole."""
+    note = r"(?:the|that|this|my|those|these)?(?: last| deleted)* ?notes?"
+    asked = re.search(
+        rf"\b(?:(?:bring|get|put|give me) {note} back|(?:bring back|restore|recover|undelete) {note})\b"
+        rf"|\bundo (?:(?:the )?delet\w+|{note})\b"
+        r"|^(?:please )?undo(?: (?:it|that|this))?(?:,? please)?$",
+        text,
+        _I,
+    )
+    return ({}, "") if asked and not re.search(r"\b(?:don't|do not|never)\b", text, _I) else None
 
 
 def _search(text: str) -> _Read | None:
@@ -258,6 +275,7 @@ def _calculate(text: str) -> _Read | None:
 _READERS: Final[tuple[tuple[str, Callable[[str], _Read | None]], ...]] = (
     ("hang_up", _hang_up),
     ("cancel_timer", _cancel_timer),
+    ("undo_delete_note", _undo_delete_note),
     ("delete_note", _delete_note),
     ("take_note", _take_note),
     ("list_notes", _list_notes),

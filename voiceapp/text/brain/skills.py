@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from voiceapp.language.zones import zone_in
 from voiceapp.text.brain import numbers, repertoire, results
 from voiceapp.text.brain.shipped import asks_elsewhere
 from voiceapp.text.provider import ReplyRequest, Said
@@ -156,7 +157,9 @@ def _clock_and_calendar(turn: Turn) -> str | None:
         r"\bwhat(?:'s| is)? (?:the )?(?:current )?time(?: is it)?(?: now| right now| please)*\W*$"
         r"|\bthe (?:current )?time(?: now| right now| please)*\W*$|\btime is it\b"
     ):
-        sentence = f"It is {now.hour % 12 or 12}:{now.minute:02d} {'a.m.' if now.hour < 12 else 'p.m.'}"
+        # Nobody said where the user is: what the computer's clock shows may be hours away from theirs.
+        zone = "" if zone_in(turn.request.instructions) else f" {now:%Z}".rstrip()
+        sentence = f"It is {now.hour % 12 or 12}:{now.minute:02d} {'a.m.' if now.hour < 12 else 'p.m.'}{zone}"
         return f"I only know the time here. {sentence}" if elsewhere else sentence
     if turn.asks(r"\b(?:what day|what date|what's the date|the (?:current )?date|today's date|which day)\b"):
         ahead = dt.timedelta(days=1 if "tomorrow" in turn.said else 0)

@@ -13,7 +13,15 @@ from jsonschema import Draft202012Validator
 from voiceapp.assistants.http_tools import MAX_HTTP_TOOLS, HttpOperation, HttpToolsConfig
 from voiceapp.errors import InvalidArguments, ToolFailed, UnknownTool
 from voiceapp.outbound.guard import Guard
-from voiceapp.tools.functions import MAX_OUTPUT_CHARS, as_text, definition, name_of, offered, read_arguments
+from voiceapp.tools.functions import (
+    MAX_OUTPUT_CHARS,
+    AskFirst,
+    as_text,
+    definition,
+    name_of,
+    offered,
+    read_arguments,
+)
 from voiceapp.tools.http.operation import is_json
 from voiceapp.tools.http.request import Prepared, prepare
 from voiceapp.tools.registry import ToolContext
@@ -64,10 +72,10 @@ class HttpTools:
             for name, (_, operation) in self._tools.items()
         )
 
-    def ask_first(self) -> dict[str, tuple[str, str]]:
+    def ask_first(self) -> dict[str, AskFirst]:
         """Return those that are called only once the user allows it: of which service, and its name there."""
         return {
-            name: (tools.name or tools.slug, operation.plain_name)
+            name: AskFirst(tools.name or tools.slug, operation.plain_name)
             for name, (tools, operation) in self._tools.items()
             if operation.key in tools.asked
         }

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal, DecimalException, localcontext
 from typing import Annotated
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from msgspec import Meta
 
 from voiceapp.errors import InvalidArguments
-from voiceapp.tools.registry import tool
+from voiceapp.language.zones import day_in_words, place_of, zone_names
+from voiceapp.tools.registry import ToolContext, tool
 
 MAX_EXPRESSION_CHARS = 300
 MAX_POWER = 1000
@@ -22,22 +23,26 @@ DIGITS = 28
 
 
 @tool(timeout_s=5)
-def current_time(place: Annotated[str, Meta(description="A city, such as Paris; empty: UTC")] = "") -> str:
-    """Tell the current date and time in a city."""
-    return _spoken_time(datetime.now(_zone(place) if place.strip() else ZoneInfo("UTC")))
+def current_time(
+    context: ToolContext,
+    place: Annotated[str, Meta(description="A city, such as Paris; empty: where the user is")] = "",
+) -> str:
+    """Tell the current date and time where the user is, or in a city."""
+    now = context.now()
+    return _spoken_time(now.astimezone(_zone(place)) if place.strip() else now)
 
 
 def _spoken_time(now: datetime) -> str:
     """Return a sentence to be heard: "It is 10:15 in Paris, on Monday, 30 November 2026."."""
-    name = str(now.tzinfo).rsplit("/", 1)[-1].replace("_", " ")
+    name = place_of(str(now.tzinfo))
     # "GMT+5" and "EST" are no places.
     where = name if name.isupper() else f"in {name}"
-    return f"It is {now:%H:%M} {where}, on {now:%A}, {now.day} {now:%B %Y}."
+    return f"It is {now:%H:%M} {where}, on {day_in_words(now)}."
 
 
 def _zone(place: str) -> ZoneInfo:
     wanted = "_".join(place.replace(",", " ").split()).lower()
-    zones = sorted(available_timezones())
+    zones = sorted(zone_names())
     # The whole name first, then the city, then a city that begins the words said ("paris_france").
     for matches in (
         lambda name: name.lower() == wanted,

@@ -1,15 +1,20 @@
-"""Timers that speak when they are due."""
+"""Tools that need a session: timers that speak when they are due, notes, recalling, and the call itself."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Protocol
 
 from msgspec import Meta
 
-from voiceapp.language.punctuation import ended, without_end
+from voiceapp.language.punctuation import ended, tidied, without_end
+from voiceapp.tools.capabilities import Capabilities, KeptNote
+from voiceapp.tools.previews import Preview
 from voiceapp.tools.registry import ToolContext, tool
 
 MAX_TIMER_S = 24 * 3600
+LONG_TIMER_S = 3600
 _Label = Annotated[str, Meta(max_length=60, description="What it is for, such as tea; may be left out")]
 
 
@@ -21,7 +26,15 @@ async def set_timer(
 ) -> str:
     """Set a timer. It returns at once; the user is told in this conversation when the time is over."""
     context.session.timers.start(label.strip(), seconds)
-    return f"The timer for {spoken_duration(seconds)}{_about(label)} is set."
+    over = context.now() + timedelta(seconds=seconds)
+    # Of a short one people want to know how long, of a long one also until when.
+    until = f" until {over:%H:%M}{_zone_name(context, over)}" if seconds >= LONG_TIMER_S else ""
+    return f"The timer for {spoken_duration(seconds)}{_about(label)} is set{until}."
+
+
+def _zone_name(context: ToolContext, moment: datetime) -> str:
+    """Return the zone behind a time that is not the user's own."""
+    return "" if context.zone is not None else f" {moment:%Z}"
 
 
 @tool(timeout_s=5)
@@ -57,13 +70,14 @@ def spoken_duration(seconds: float) -> str:
 
 
 def _about(label: str) -> str:
-    return f" for {label.strip()}" if label.strip() else ""
+    return f" for {without_end(label.strip())}" if label.strip() else ""
 
 
 MAX_NOTE_CHARS = 1000
 
 
 MAX_LISTED = 20
+"""Notes that are told at once, and that are deleted at once: as many as a question can show."""
 
 
 _Words = Annotated[str, Meta(max_length=200, description="Words that stand in the note")]
@@ -75,8 +89,12 @@ async def take_note(
     context: ToolContext,
 ) -> str:
     """Keep a note for the user, who finds it again in later conversations."""
-    await context.session.notes.save(text.strip())
-    return ended(f"I noted: {text.strip()}")
+    # A transcript may end in a comma, and a note may be one word.
+    note = tidied(text)
+    if not note:
+        return "There is nothing to note."
+    await context.session.notes.save(note)
+    return ended(f"I noted: {note}")
 
 
 @tool(timeout_s=10)
@@ -85,22 +103,61 @@ async def list_notes(context: ToolContext, words: _Words = "") -> str:
     found = await context.session.notes.find(words.strip())
     if not found:
         return "There is no such note." if words.strip() else "There are no notes."
-    spoken = "; ".join(map(without_end, found[:MAX_LISTED]))
     more = f" and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
     count = "is one note" if len(found) == 1 else f"are {len(found)} notes"
-    return f"There {count}: {spoken}{more}."
+    return f"There {count}: {_spoken(found[:MAX_LISTED])}{more}."
 
 
-@tool(timeout_s=10, needs_approval=True)
+def _spoken(notes: Sequence[KeptNote]) -> str:
+    return "; ".join(without_end(note.text) for note in notes)
+
+
+class _Wanted(Protocol):
+    words: str
+
+
+async def notes_to_delete(arguments: _Wanted, capabilities: Capabilities) -> Preview | None:
+    """Return which notes ``delete_note`` would delete, ``None`` where there is none."""
+    words = arguments.words.strip()
+    found = await capabilities.notes.find(words) if words else []
+    chosen = tuple(found[:MAX_LISTED])
+    if not chosen:
+        return None
+    of_all = f" of {len(found)}" if len(found) > len(chosen) else ""
+    asked = "this note" if len(chosen) == 1 else f"these {len(chosen)}{of_all} notes"
+    return Preview(f"Delete {asked}?", tuple(note.text for note in chosen), chosen)
+
+
+@tool(timeout_s=10, needs_approval=True, preview=notes_to_delete)
 async def delete_note(
     words: Annotated[str, Meta(min_length=1, max_length=200, description="Words that stand in the note")],
     context: ToolContext,
 ) -> str:
-    """Delete the user's notes that have these words."""
-    deleted = await context.session.notes.delete(words.strip())
-    if not deleted:
+    """Delete the user's note that has these words. Where several have them the user is shown them first."""
+    chosen: tuple[KeptNote, ...] = context.preview.chosen if context.preview is not None else ()
+    if not chosen:
         return "There is no such note."
-    return f"Deleted: {'; '.join(map(without_end, deleted[:MAX_LISTED]))}."
+    if len(chosen) > 1 and not context.shown:
+        # Nobody has seen which ones these are.
+        return (
+            f"{len(chosen)} notes have these words: {_spoken(chosen)}. None was deleted. Which one is meant?"
+        )
+    deleted = await context.session.notes.delete(chosen)
+    if not deleted:
+        return "Nothing was deleted: what was meant is not there any more."
+    gone = len(chosen) - len(deleted)
+    missing = f" {gone} of them {'was' if gone == 1 else 'were'} not there any more." if gone else ""
+    it = "It" if len(deleted) == 1 else "They"
+    return f"Deleted: {_spoken(deleted)}.{missing} {it} can be brought back for a day."
+
+
+@tool(timeout_s=10)
+async def undo_delete_note(context: ToolContext) -> str:
+    """Bring back the notes that the user deleted last, within a day."""
+    restored = await context.session.notes.restore()
+    if not restored:
+        return "No note was deleted within the last day."
+    return f"Brought back: {_spoken(restored)}."
 
 
 @tool(timeout_s=15)
@@ -111,7 +168,7 @@ async def search_conversations(
     """Search the user's own earlier conversations for words that were said in them."""
     found = await context.session.past.search(words.strip())
     if not found:
-        return f"Nothing was said about {words.strip()} in earlier conversations."
+        return f"Nothing was said about {without_end(words.strip())} in earlier conversations."
     spoken = " ".join(f"On {one.day}: {one.excerpt}" for one in found)
     return f"{len(found)} conversation{'s' if len(found) > 1 else ''} found. {spoken}"
 

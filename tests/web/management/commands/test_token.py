@@ -28,7 +28,22 @@ def test_the_command_prints_a_token_once_and_keeps_a_digest(
     assert text not in listed
     with pytest.raises(CommandError, match="has a token named 'laptop'"):
         call_command("token", "laptop", "--user", "ada")
+    with pytest.raises(CommandError, match="--replace gives it a new one, --revoke deletes it"):
+        call_command("token", "laptop", "--user", "ada")
     call_command("token", "laptop", "--user", "ada", "--delete")
+    assert not ApiToken.objects.exists()
+
+
+def test_a_token_is_replaced_or_made_and_revoked(user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for _ in range(2):
+        call_command("token", "laptop", "--user", "ada", "--replace")
+        texts.append(capsys.readouterr().out.strip())
+        ApiToken.objects.update(tokens_per_day=7)
+    row = ApiToken.objects.get()
+    assert (row.digest, row.hint, row.tokens_per_day) == (digest_of(texts[1]), texts[1][:8], 7)
+    assert texts[0] != texts[1]
+    call_command("token", "laptop", "--user", "ada", "--revoke")
     assert not ApiToken.objects.exists()
 
 

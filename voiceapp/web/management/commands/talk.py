@@ -22,8 +22,12 @@ from django.db import DatabaseError
 from voiceapp.clients.address import server_address
 from voiceapp.clients.talk import Talk
 from voiceapp.errors import VoiceAppError
+from voiceapp.language.zones import zone_of
+from voiceapp.protocol.page import SessionStart
 
 USERNAME = "talk"
+LOCAL_TIME = Path("/etc/localtime")
+"""A link to the file of the machine's time zone, on Linux and macOS."""
 _BUTTON = re.compile(r'name="csrfmiddlewaretoken" value="([A-Za-z0-9]+)"')
 """What the page of a sign-in link has its button send along."""
 _MAX_PAGE_BYTES = 1_000_000
@@ -47,6 +51,7 @@ class Command(BaseCommand):
             "--allow-tools", action="store_true", help="allow every call of a tool that is asked about"
         )
         parser.add_argument("--assistant", help="talk with this assistant (its slug)")
+        parser.add_argument("--time-zone", help="your time zone, such as Asia/Tokyo; default: this machine's")
         parser.add_argument(
             "--url",
             help="the server's address, or a sign-in link of it; default: the server on this data folder",
@@ -77,7 +82,10 @@ class Command(BaseCommand):
                     cookie,
                     file=file,
                     texts=options["text"],
-                    assistant=options["assistant"],
+                    start=SessionStart(
+                        assistant=options["assistant"] or None,
+                        time_zone=options["time_zone"] or machine_zone(),
+                    ),
                 )
             )
         except* VoiceAppError as errors:
@@ -117,6 +125,15 @@ class Command(BaseCommand):
         if not any(turn["assistant"] for turn in turns):
             errors = [notice["message"] for notice in talk.notices if notice["level"] == "error"]
             raise CommandError(errors[-1] if errors else "No answer came.")
+
+
+def machine_zone(link: Path = LOCAL_TIME) -> str | None:
+    """Return the name of this machine's time zone, ``None`` where it does not tell.
+
+    ``TZ`` tells nothing here: Django sets it.
+    """
+    _, found, name = str(link.resolve()).partition("/zoneinfo/")
+    return name if found and zone_of(name) else None
 
 
 def cookie_of_own_user() -> str:

@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.core.management import BaseCommand, CommandError
 
 from voiceapp.errors import VoiceAppError
-from voiceapp.records.store.tokens import all_tokens, delete_token, make_token
+from voiceapp.records.store.tokens import all_tokens, delete_token, make_token, replace_token
 from voiceapp.web.signin import first_administrator
 
 
 class Command(BaseCommand):
-    """Make, list and delete API tokens."""
+    """Make, list, replace and revoke API tokens."""
 
     help = "Make an API token and print it, once. It opens the text gateway, /nnrp and /ws/model-host/."
 
@@ -23,7 +23,12 @@ class Command(BaseCommand):
         parser.add_argument("name", nargs="?", help="What the token is for.")
         parser.add_argument("--user", help="Whose token it is (the first administrator).")
         parser.add_argument("--list", action="store_true", help="List the tokens.")
-        parser.add_argument("--delete", action="store_true", help="Delete the token NAME.")
+        parser.add_argument(
+            "--replace", action="store_true", help="Where there is a token NAME, give it a new text."
+        )
+        parser.add_argument(
+            "--revoke", "--delete", action="store_true", help="Delete the token NAME: it opens nothing more."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do as asked; raises ``CommandError`` with a sentence where that cannot be."""
@@ -36,15 +41,19 @@ class Command(BaseCommand):
         if not name or len(name) > 100:
             raise CommandError("Give the token a name of up to 100 characters: manage.py token NAME")
         user = _user(options["user"])
-        if options["delete"]:
+        if options["revoke"]:
             if not delete_token(user, name):
                 raise CommandError(f"{user.get_username()} has no token named {name!r}.")
             self.stdout.write(f"Deleted {name}.")
             return
+        if options["replace"] and (replaced := replace_token(user, name)):
+            self.stdout.write(replaced)
+            return
         try:
             _, text = make_token(user, name)
         except VoiceAppError as error:
-            raise CommandError(error.message) from None
+            more = "Its text cannot be told again: --replace gives it a new one, --revoke deletes it."
+            raise CommandError(f"{error.message} {more}") from None
         self.stdout.write(text)
 
 
