@@ -1,8 +1,11 @@
 // @ts-check
 /** Starts the page: wires its buttons, keys and text box to one `Call` and one `View`. */
 import { Call } from './call.js';
-import { isComposing, sends } from './ui/keys.js';
-import { View, find } from './ui/view.js';
+import { isSetting, keepSettings, readSettings } from './state/settings.js';
+import { find } from './ui/find.js';
+import { Keyboard } from './ui/keyboard.js';
+import { sends } from './ui/keys.js';
+import { View } from './ui/view.js';
 
 /** @typedef {import('./realtime/events.js').PageConfig} PageConfig */
 /** @typedef {import('./realtime/events.js').Assistant} Assistant */
@@ -14,8 +17,11 @@ const view = new View({
   onDeclineOffer: () => declineOffer(),
   onRetryMicrophone: () => call.openMicrophone(),
   onDismiss: (key) => call.dispatch({ type: 'local.dismiss', key }),
+  onTakeBack: () => call.takeBack(),
   onAnswer: (id, approve) => call.answerApproval(id, approve),
+  onSetting: (name, value) => choosesSetting(name, value),
 });
+const { talk, mute, interrupt, hangup } = view.controls;
 const call = new Call(socketUrl(), (state) => {
   if (state.phase === 'connecting' && !state.order.length) view.captions.clear();
   show();
@@ -123,7 +129,7 @@ function animate() {
 function sendText() {
   const text = box.value.trim();
   if (!text || !config.assistants.length) return;
-  if (!call.active) start(false);
+  if (!call.active || call.state.parting) start(false);
   call.turns.type(text);
   box.value = '';
   resizeBox();
@@ -139,30 +145,29 @@ function pressTalk(event) {
   if (call.state.stalled) {
     call.resumeSound();
   } else if (call.active && call.state.pushToTalk) {
-    if (event instanceof PointerEvent) view.talk.setPointerCapture(event.pointerId);
+    if (event instanceof PointerEvent) talk.setPointerCapture(event.pointerId);
     call.turns.hold();
   }
 }
 
-/** @param {KeyboardEvent} event */
-function isTyping(event) {
-  return event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLSelectElement;
+/**
+ * Somebody set something in the dialog: it holds from now on, also after a reload.
+ * @param {string} name
+ * @param {unknown} value
+ */
+function choosesSetting(name, value) {
+  if (!isSetting(name, value)) return;
+  call.dispatch({ type: 'local.setting', settings: { [name]: value } });
+  keepSettings(() => localStorage, call.state.settings);
 }
 
-/** @param {KeyboardEvent} event */
-function keyDown(event) {
-  // Escape gives a word up that an input method puts together, and no answer.
-  if (isComposing(event)) return;
-  if (event.key === 'Escape') {
-    call.turns.interrupt();
-    return;
-  }
-  if (event.code !== 'Space' || !call.state.pushToTalk || !call.active || isTyping(event)) return;
-  // The other buttons keep their space bar.
-  if (event.target instanceof HTMLButtonElement && event.target !== view.talk) return;
-  if (event.target instanceof HTMLAnchorElement) return;
-  event.preventDefault();
-  if (!event.repeat) call.turns.hold();
+/** @param {import('./ui/shortcuts.js').Shortcut} shortcut */
+function act(shortcut) {
+  if (shortcut === 'stop') call.turns.interrupt();
+  else if (shortcut === 'hold') call.turns.hold();
+  else if (shortcut === 'mute') mute.click();
+  else if (shortcut === 'write') box.focus();
+  else view.settings.open();
 }
 
 function wire() {
@@ -177,23 +182,23 @@ function wire() {
     choose();
   });
   voicePicker.addEventListener('change', choose);
-  view.talk.addEventListener('click', () => {
-    if (!call.active && config.assistants.length) start(true);
+  talk.addEventListener('click', () => {
+    if ((!call.active || call.state.parting) && config.assistants.length) start(true);
   });
-  view.talk.addEventListener('pointerdown', pressTalk);
+  talk.addEventListener('pointerdown', pressTalk);
   for (const name of ['pointerup', 'pointercancel', 'lostpointercapture']) {
-    view.talk.addEventListener(name, () => call.turns.release());
+    talk.addEventListener(name, () => call.turns.release());
   }
-  view.talk.addEventListener('contextmenu', (event) => event.preventDefault());
-  view.talk.addEventListener('keydown', (event) => {
+  talk.addEventListener('contextmenu', (event) => event.preventDefault());
+  talk.addEventListener('keydown', (event) => {
     if ((event.key === 'Enter' || event.key === ' ') && !event.repeat) pressTalk(event);
   });
-  view.talk.addEventListener('keyup', (event) => {
-    if (event.key === 'Enter') call.turns.release();
+  talk.addEventListener('keyup', (event) => {
+    if (event.key === 'Enter' || event.key === ' ') call.turns.release();
   });
-  view.mute.addEventListener('click', () => call.turns.mute(!call.state.muted));
-  view.interrupt.addEventListener('click', () => call.turns.interrupt());
-  find('hangup', HTMLButtonElement).addEventListener('click', () => call.hangUp());
+  mute.addEventListener('click', () => call.turns.mute(!call.state.muted));
+  interrupt.addEventListener('click', () => call.turns.interrupt());
+  hangup.addEventListener('click', () => call.hangUp());
   find('composer', HTMLFormElement).addEventListener('submit', (event) => {
     event.preventDefault();
     sendText();
@@ -204,17 +209,17 @@ function wire() {
     event.preventDefault();
     sendText();
   });
-  document.addEventListener('keydown', keyDown);
-  document.addEventListener('keyup', (event) => {
-    if (event.code === 'Space') call.turns.release();
-  });
-  window.addEventListener('blur', () => call.turns.release());
   window.addEventListener('online', () => call.socket?.retryNow());
   window.addEventListener('pagehide', (event) => {
-    if (!event.persisted) call.hangUp();
+    if (!event.persisted) call.end();
   });
 }
 
 wire();
+new Keyboard({
+  keys: () => call.state.settings.keys, act, release: () => call.turns.release(),
+  holds: () => call.active && !call.state.parting && call.state.pushToTalk,
+});
+call.dispatch({ type: 'local.setting', settings: readSettings(() => localStorage) });
 show();
 requestAnimationFrame(animate);

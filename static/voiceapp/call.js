@@ -3,6 +3,7 @@
 import { formatName } from './audio/pcm.js';
 import { Devices } from './call/devices.js';
 import { act } from './call/effects.js';
+import { Parting } from './call/parting.js';
 import { UserTurns } from './call/turns.js';
 import { approvalAnswer, closeInWords, startFields } from './realtime/events.js';
 import { RealtimeSocket } from './realtime/socket.js';
@@ -14,6 +15,9 @@ import { localNotice } from './state/notices.js';
 /** @typedef {import('./realtime/events.js').ClientEvent} ClientEvent */
 /** @typedef {import('./realtime/events.js').Assistant} Assistant */
 /** @typedef {import('./realtime/events.js').StartOptions} StartOptions */
+
+/** Close code of a conversation that ended as it was to. */
+const ENDED = 4000;
 
 export class Call {
   /**
@@ -34,6 +38,7 @@ export class Call {
       send: (event) => this.send(event),
       sendFrame: (bytes) => this.socket?.sendFrame(bytes),
     });
+    this.parting = new Parting(() => this.end());
     this.lastWords = '';
     /** The session that ends is followed by another at once: its end is not shown. */
     this.moving = false;
@@ -51,6 +56,7 @@ export class Call {
    * @param {StartOptions} [options]
    */
   start(assistant, withMicrophone, options = {}) {
+    if (this.state.parting) this.end();
     if (this.active) return;
     this.turns.begin(formatName(assistant.input_format));
     this.lastWords = '';
@@ -78,14 +84,36 @@ export class Call {
     if (!continues) return;
     const { microphone, muted } = this.state;
     this.moving = true;
-    this.hangUp();
+    this.end();
     this.moving = false;
     this.start(assistant, microphone !== 'off', { continues, ...(voice ? { voice } : {}) });
     if (muted) this.turns.mute(true);
   }
 
-  /** End the conversation. */
+  /** Hang up: the microphone and the sound are off at once, and the session ends unless that is taken back. */
   hangUp() {
+    if (!this.active || this.state.parting) return;
+    if (!this.socket?.sessionId) {
+      this.end();
+      return;
+    }
+    this.turns.pause();
+    this.devices?.hold();
+    this.dispatch({ type: 'local.parting', ending: closeInWords(ENDED, '') });
+    this.parting.begin();
+  }
+
+  /** Go on where the user hung up; called from a user gesture. */
+  takeBack() {
+    if (!this.state.parting) return;
+    this.parting.cancel();
+    this.dispatch({ type: 'local.parting', ending: null });
+    this.devices?.letGo();
+    if (this.state.microphone !== 'off') this.openMicrophone();
+  }
+
+  /** End the conversation for good. */
+  end() {
     this.socket?.end();
   }
 
@@ -178,7 +206,8 @@ export class Call {
     this.devices?.close();
     this.devices = null;
     this.turns.end();
+    this.parting.cancel();
     if (this.moving) return;
-    this.dispatch({ type: 'local.over', failed: code !== 4000, ending: closeInWords(code, sentence, began, continuing) });
+    this.dispatch({ type: 'local.over', failed: code !== ENDED, ending: closeInWords(code, sentence, began, continuing) });
   }
 }

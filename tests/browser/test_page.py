@@ -226,10 +226,10 @@ def test_hanging_up_ends_it_and_the_next_one_starts_clean(
         steps.answer(link, "a1", "", "Old words.", 0.2)
         expect(page.locator(".line")).to_have_count(1)
         page.click("#hangup")
-        link.wait_type("session.end")
         expect(page.locator("#status-word")).to_have_text("The conversation has ended")
         expect(page.locator(".line")).to_have_count(1)
         page.click("#talk")
+        link.wait_type("session.end")
         server.link(1).ready()
         expect(page.locator("#status-word")).to_have_text("Listening")
         expect(page.locator(".line")).to_have_count(0)
@@ -274,23 +274,6 @@ def test_only_with_several_assistants_there_is_a_choice(
         assert two.link().start["assistant"] == "coach"
         expect(page.locator("#assistant")).to_be_disabled()
     two.close()
-
-
-def test_by_keyboard_alone(playwright: Playwright, server: ScriptedServer) -> None:
-    with open_page(playwright, server.url, flags=FAKE) as page:
-        page.locator("#talk").focus()
-        page.keyboard.press("Enter")
-        server.link().ready()
-        expect(page.locator("#status-word")).to_have_text("Listening")
-        # The talk button is gone: the keyboard's place is among the controls, not lost.
-        expect(page.locator("#hangup")).to_be_focused()
-        page.keyboard.press("Shift+Tab")
-        page.keyboard.press("Space")
-        expect(page.locator("#status-word")).to_have_text("Muted")
-        page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
-        expect(page.locator("#status-word")).to_have_text("The conversation has ended")
-        expect(page.locator("#talk")).to_be_focused()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

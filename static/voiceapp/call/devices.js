@@ -119,6 +119,18 @@ export class Devices {
       this.callbacks.dispatch(localNotice('sound', 'The sound did not come back. Hang up and talk again.', 'error')));
   }
 
+  /** Let go of the microphone and hold all sound where it is. */
+  hold() {
+    this.microphone?.close();
+    this.microphone = null;
+    this.host.hold();
+  }
+
+  /** Let the sound go on from there; called from a user gesture. */
+  letGo() {
+    this.host.letGo();
+  }
+
   /** Let go of all devices. */
   close() {
     this.microphone?.close();

@@ -47,6 +47,12 @@ export class UserTurns {
     this.answers = new AnswerClock();
   }
 
+  /** Nothing is heard any more, for now: what was said so far waits for the rest. */
+  pause() {
+    this.release();
+    this.capture.stop();
+  }
+
   /** The session is over. */
   end() {
     this.capture.stop();

@@ -5,6 +5,7 @@
  */
 import { append, captionsOf, heard, itemSeen, linked, historySeen, removed, upsert } from './items.js';
 import { dismissed, failed, noticed, withNotice } from './notices.js';
+import { DEFAULTS } from './settings.js';
 import { serverUnavailable, toolHandlers } from './tools.js';
 
 /** @typedef {import('../realtime/messages.js').SessionReady} SessionReady */
@@ -38,8 +39,9 @@ import { serverUnavailable, toolHandlers } from './tools.js';
  *   captions: Readonly<Record<string, Caption>>, seen: readonly string[], order: readonly string[],
  *   approvals: readonly import('./tools.js').Approval[], notices: readonly import('./notices.js').Notice[], noticeKey: number,
  *   ending: import('../realtime/events.js').Ending | null, offer: Offer | null,
- *   limits: Readonly<Record<string, Left>>,
+ *   limits: Readonly<Record<string, Left>>, parting: boolean, settings: import('./settings.js').Settings,
  * }} State
+ * `parting`: the user hung up, which can still be taken back.
  * `seen` is the order in which items became known, `order` that of the conversation.
  */
 /**
@@ -54,7 +56,7 @@ export function initialState() {
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
     captions: captionsOf(), seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
-    limits: {},
+    limits: {}, parting: false, settings: DEFAULTS,
   };
 }
 
@@ -64,6 +66,7 @@ export function initialState() {
  * @returns {Status}
  */
 export function status(state) {
+  if (state.parting) return 'ended';
   if (state.phase === 'idle' || state.phase === 'connecting' || state.phase === 'reconnecting') return state.phase;
   if (state.phase === 'ended' || state.phase === 'failed') return state.phase;
   if (state.stalled) return 'stalled';
@@ -242,13 +245,16 @@ const HANDLERS = {
       ? state
       : upsert(state, event.item_id, { text: event.transcript, spoken: true }),
   'local.start': (state, event) => ({
-    ...initialState(), phase: 'connecting', assistant: event.assistant, pushToTalk: event.push_to_talk,
+    ...initialState(), settings: state.settings, phase: 'connecting', assistant: event.assistant, pushToTalk: event.push_to_talk,
     noticeKey: state.noticeKey, notices: [], microphone: event.microphone ? 'asking' : 'off',
   }),
   'local.socket': (state, event) => ({ ...state, phase: event.phase }),
   'local.offer': (state, event) => ({ ...state, offer: event.offer }),
+  'local.setting': (state, event) => ({ ...state, settings: { ...state.settings, ...event.settings } }),
+  // Nothing else changes: what is taken back goes on where it was.
+  'local.parting': (state, event) => ({ ...state, parting: event.ending !== null, ending: event.ending }),
   'local.over': (state, event) => ({
-    ...state, offer: null, approvals: [], phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
+    ...state, parting: false, offer: null, approvals: [], phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
     notices: state.notices.filter((notice) => notice.message !== event.ending.detail), response: null,
     awaiting: false, userSpeaking: false, holding: false, stalled: false, microphone: 'off', starting: '',
   }),

@@ -3,11 +3,14 @@
 
 /** @typedef {import('../realtime/events.js').ServerEvent} ServerEvent */
 /** @typedef {import('./conversation.js').State} State */
+/** @typedef {import('./settings.js').Settings} Settings */
 /** @typedef {import('../realtime/messages.js').ApprovalRequested & {at?: number}} TimedApproval `at` is on the page's clock */
 /**
  * @typedef {{type: 'local.start', assistant: string, push_to_talk: boolean, microphone: boolean}
  *   | {type: 'local.socket', phase: 'reconnecting'}
  *   | {type: 'local.offer', offer: import('./conversation.js').Offer | null}
+ *   | {type: 'local.setting', settings: Partial<Settings>}
+ *   | {type: 'local.parting', ending: import('../realtime/events.js').Ending | null}
  *   | {type: 'local.over', failed: boolean, ending: import('../realtime/events.js').Ending}
  *   | {type: 'local.microphone', state: State['microphone'], problem?: string}
  *   | {type: 'local.muted', on: boolean}

@@ -12,7 +12,7 @@ export const STATUS = {
   text: { word: 'Text only', hint: 'The microphone is off. You can type.' },
   thinking: { word: 'Thinking', hint: 'The answer is on its way.' },
   speaking: { word: 'Speaking', hint: 'Speak, or press Stop, to interrupt.' },
-  muted: { word: 'Muted', hint: 'You are not heard. Unmute to speak.' },
+  muted: { word: 'Muted', hint: 'You are not heard. Press Mute again to speak.' },
   reconnecting: { word: 'Reconnecting', hint: 'The line broke. Your conversation is kept.' },
   asking: { word: 'Waiting for you', hint: 'A tool may run only once you allow it.' },
   stalled: { word: 'Sound is paused', hint: 'Your device paused the sound.' },

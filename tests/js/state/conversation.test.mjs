@@ -124,3 +124,17 @@ test('what the service never told of its limits is unknown, not nothing', () => 
   const used = run([{ type: 'rate_limits.updated', rate_limits: [{ name: 'requests', remaining: 0 }] }], told);
   assert.deepEqual([leftOf(used.limits.requests), leftOf(used.limits.tokens)], ['0', '39,120 of 40,000']);
 });
+
+test('a call that ended by a slip is shown as ended, and goes on as it was when that is taken back', () => {
+  const before = live({ type: 'local.muted', on: true });
+  const parted = run([{ type: 'local.parting', ending: { title: 'Over', detail: '', again: true } }], before);
+  assert.equal(status(parted), 'ended');
+  assert.deepEqual(run([{ type: 'local.parting', ending: null }], parted), before);
+  assert.ok(!run([{ type: 'local.over', failed: false, ending: parted.ending }], parted).parting);
+});
+
+test('settings outlive a conversation', () => {
+  const chosen = run([{ type: 'local.setting', settings: { keys: false } }], live());
+  const next = run([{ type: 'local.start', assistant: 'Guide', push_to_talk: false, microphone: true }], chosen);
+  assert.equal(next.settings.keys, false);
+});
