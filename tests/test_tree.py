@@ -30,6 +30,7 @@ ELSEWHERE: Final[dict[str, str]] = {
     "clients/chat_as_responses.py": "tests/clients/test_model_host.py serves an endpoint of chat with it.",
     "conversation/conversation.py": "tests/laws/test_conversation.py, in any order of events.",
     "conversation/parts.py": "tests/laws/test_conversation.py: the parts of whole conversations.",
+    "protocol/close_codes.py": "tests/protocol/test_page.py: the codes, and what the page knows of them.",
     "records/store/entries.py": "No behaviour: structs of what is handed over.",
     "engine/inference/loading.py": "tests/engine/server/test_connection.py: models that fail and load again.",
     "engine/server/client_secrets.py": "tests/engine/server/test_client_secret_views.py makes and uses them.",

@@ -21,7 +21,7 @@ const view = new View({
   onAnswer: (id, approve) => call.answerApproval(id, approve),
   onSetting: (name, value) => choosesSetting(name, value),
 });
-const { talk, mute, interrupt, hangup } = view.controls;
+const { talk, mute, sound, interrupt, hangup } = view.controls;
 const call = new Call(socketUrl(), (state) => {
   if (state.phase === 'connecting' && !state.order.length) view.captions.clear();
   show();
@@ -31,6 +31,8 @@ const voicePicker = find('voice', HTMLSelectElement);
 const box = find('message', HTMLTextAreaElement);
 /** Who speaks in the session that goes on, and with which voice. */
 let current = { slug: '', voice: '' };
+/** The user has switched the speaker by hand in this conversation. */
+let soundChosen = false;
 const samples = new Float32Array(512);
 let lastProgress = -1;
 
@@ -76,6 +78,7 @@ function start(/** @type {boolean} */ withMicrophone) {
     history.replaceState(null, '', '/');
   }
   current = { slug: picker.value, voice: voicePicker.value };
+  soundChosen = false;
   call.start(chosen(), withMicrophone, {
     ...(voicePicker.value ? { voice: voicePicker.value } : {}), ...(continues ? { continues } : {}),
   });
@@ -140,11 +143,17 @@ function resizeBox() {
   box.style.setProperty('--lines', String(Math.min(6, box.value.split('\n').length)));
 }
 
+/** Whoever wrote so far speaks as well, and is answered aloud unless the speaker was switched off by hand. */
+function speakToo() {
+  call.openMicrophone();
+  if (!soundChosen && !call.state.sound) call.setSound(true);
+}
+
 /** @param {Event} event */
 function pressTalk(event) {
   if (call.state.stalled) {
     call.resumeSound();
-  } else if (call.active && call.state.pushToTalk) {
+  } else if (call.active && call.state.pushToTalk && call.state.microphone === 'on') {
     if (event instanceof PointerEvent) talk.setPointerCapture(event.pointerId);
     call.turns.hold();
   }
@@ -183,7 +192,9 @@ function wire() {
   });
   voicePicker.addEventListener('change', choose);
   talk.addEventListener('click', () => {
-    if ((!call.active || call.state.parting) && config.assistants.length) start(true);
+    if (!config.assistants.length) return;
+    if (!call.active || call.state.parting) start(true);
+    else if (['off', 'problem'].includes(call.state.microphone)) speakToo();
   });
   talk.addEventListener('pointerdown', pressTalk);
   for (const name of ['pointerup', 'pointercancel', 'lostpointercapture']) {
@@ -197,6 +208,10 @@ function wire() {
     if (event.key === 'Enter' || event.key === ' ') call.turns.release();
   });
   mute.addEventListener('click', () => call.turns.mute(!call.state.muted));
+  sound.addEventListener('click', () => {
+    soundChosen = true;
+    call.setSound(!call.state.sound);
+  });
   interrupt.addEventListener('click', () => call.turns.interrupt());
   hangup.addEventListener('click', () => call.hangUp());
   find('composer', HTMLFormElement).addEventListener('submit', (event) => {

@@ -54,24 +54,39 @@ export class Call {
    * @param {Assistant} assistant
    * @param {boolean} withMicrophone
    * @param {StartOptions} [options]
+   * @param {boolean} [withSound] whether answers are spoken; where one begins in writing they are written
    */
-  start(assistant, withMicrophone, options = {}) {
+  start(assistant, withMicrophone, options = {}, withSound = withMicrophone) {
     if (this.state.parting) this.end();
     if (this.active) return;
     this.turns.begin(formatName(assistant.input_format));
     this.lastWords = '';
     this.dispatch({
       type: 'local.start', assistant: assistant.name, push_to_talk: assistant.push_to_talk, microphone: withMicrophone,
+      sound: withSound,
     });
     this.devices = this.#makeDevices();
     this.#openSocket(assistant, options);
     this.devices.open(formatName(assistant.output_format));
+    if (!withSound) this.setSound(false);
     if (withMicrophone) this.openMicrophone();
   }
 
   /** Ask for the microphone, also again after it failed. */
   openMicrophone() {
     void this.devices?.openMicrophone(this.turns.format);
+  }
+
+  /**
+   * Switch the speaker on or off: where it is off, answers come in writing.
+   * @param {boolean} on
+   */
+  setSound(on) {
+    // What is being said stops; what is still made is not heard, and its words are shown.
+    if (!on && this.state.playing) this.turns.interrupt();
+    this.devices?.setLoud(on);
+    this.send({ type: 'session.output', audio: on });
+    this.dispatch({ type: 'local.sound', on });
   }
 
   /**
@@ -82,11 +97,11 @@ export class Call {
   continueWith(assistant, voice) {
     const continues = this.socket?.sessionId;
     if (!continues) return;
-    const { microphone, muted } = this.state;
+    const { microphone, muted, sound } = this.state;
     this.moving = true;
     this.end();
     this.moving = false;
-    this.start(assistant, microphone !== 'off', { continues, ...(voice ? { voice } : {}) });
+    this.start(assistant, microphone !== 'off', { continues, ...(voice ? { voice } : {}) }, sound);
     if (muted) this.turns.mute(true);
   }
 
@@ -190,6 +205,8 @@ export class Call {
     if (event.type === 'session.ended') this.lastWords = String(event.message ?? '');
     else if (event.type === 'notice' && event.level === 'error') this.lastWords = event.message;
     if (devices && socket) act(event, { devices, turns, socket });
+    // Another process does not know of it.
+    if (event.type === 'session.resumed' && event.moved && !this.state.sound) this.send({ type: 'session.output', audio: false });
     // The reducer has no clock of its own.
     this.dispatch(event.type === 'approval.requested' ? { ...event, at: performance.now() } : event);
   }

@@ -32,7 +32,7 @@ def test_each_microphone_failure_says_what_to_do(
     with open_page(playwright, server.url, flags=flags, scripts=[script] if script else []) as page:
         link = steps.start(page, server)
         expect(page.locator(".notice strong")).to_contain_text(title)
-        expect(page.locator("#status-word")).to_have_text("Text only")
+        expect(page.locator("#status-word")).to_have_text("Writing")
         page.fill("#message", "Still here")
         page.press("#message", "Enter")
         link.wait_type("conversation.item.create")
@@ -84,7 +84,7 @@ def test_a_microphone_that_the_device_switches_off_is_told_and_again_when_it_is_
             expect(page.locator("#status-word")).to_have_text("Listening")
             page.evaluate("turn(true)")
         expect(page.locator(".notice strong")).to_have_text("Your microphone is switched off by the device")
-        expect(page.locator("#status-word")).to_have_text("Text only")
+        expect(page.locator("#status-word")).to_have_text("Writing")
         page.evaluate("turn(false)")
         expect(page.locator(".notice")).to_contain_text("Your microphone is switched on again.")
         expect(page.locator("#status-word")).to_have_text("Listening")

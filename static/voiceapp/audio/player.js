@@ -28,17 +28,21 @@ import { FORMATS } from './pcm.js';
 
 /** Items that were over are remembered up to this many, to answer a late cut with what was played. */
 const REMEMBERED = 64;
+/** Time constant with which the sound goes off and on, in seconds. */
+const FADE_S = 0.004;
 
 export class Player {
   /**
    * @param {import('./host.js').AudioHost} host
    * @param {import('./pcm.js').FormatName} format
    * @param {PlayerCallbacks} callbacks
+   * @param {boolean} [loud] whether it is heard
    */
-  constructor(host, format, callbacks) {
+  constructor(host, format, callbacks, loud = true) {
     this.host = host;
     this.format = format;
     this.callbacks = callbacks;
+    this.loud = loud;
     this.rateHz = FORMATS[format].rateHz;
     /** @type {Map<string, Track>} in the order of their audio */
     this.tracks = new Map();
@@ -46,6 +50,8 @@ export class Player {
     this.numbers = new Map();
     /** @type {AudioWorkletNode | null} */
     this.node = null;
+    /** @type {GainNode | null} */
+    this.gain = null;
     /** @type {AnalyserNode | null} */
     this.meter = null;
     /** @type {string | null} */
@@ -63,10 +69,21 @@ export class Player {
     this.host.detach(this.build);
     this.#post({ kind: 'close' });
     this.node?.disconnect();
+    this.gain?.disconnect();
     this.meter?.disconnect();
     this.node = null;
     this.tracks.clear();
     this.#playing(null);
+  }
+
+  /**
+   * Be heard, or play in silence.
+   * @param {boolean} on
+   */
+  setLoud(on) {
+    this.loud = on;
+    // Not at once: a step in the wave is a click.
+    if (this.gain) this.gain.gain.setTargetAtTime(on ? 1 : 0, this.gain.context.currentTime, FADE_S);
   }
 
   /**
@@ -153,10 +170,12 @@ export class Player {
       numberOfInputs: 0, numberOfOutputs: 1, outputChannelCount: [1], processorOptions: { format: this.format },
     });
     const meter = new AnalyserNode(context, { fftSize: 512, smoothingTimeConstant: 0.6 });
-    node.connect(meter).connect(context.destination);
+    const gain = new GainNode(context, { gain: this.loud ? 1 : 0 });
+    node.connect(gain).connect(meter).connect(context.destination);
     node.port.onmessage = (message) => this.#receive(node, message.data);
     if (this.node) this.node.port.onmessage = null;
     this.node = node;
+    this.gain = gain;
     this.meter = meter;
     this.#replay();
   }

@@ -29,6 +29,8 @@ export class Devices {
     this.player = null;
     /** @type {Microphone | null} */
     this.microphone = null;
+    /** Whether the speaker is heard. */
+    this.loud = true;
   }
 
   /**
@@ -41,6 +43,15 @@ export class Devices {
     this.#openPlayer(format);
     opened.catch(() =>
       dispatch(localNotice('sound', 'This browser cannot play sound here. The words still come.', 'warning')));
+  }
+
+  /**
+   * Switch the speaker on or off.
+   * @param {boolean} on
+   */
+  setLoud(on) {
+    this.loud = on;
+    this.player?.setLoud(on);
   }
 
   /**
@@ -151,7 +162,7 @@ export class Devices {
       onPlaying: (itemId) => dispatch({ type: 'local.playing', item_id: itemId }),
       onFull: () =>
         dispatch(localNotice('too_long', 'The answer is too long to be spoken to its end. Its words are all here.', 'warning')),
-    });
+    }, this.loud);
     void this.player.open().catch(() => {});
   }
 }

@@ -27,7 +27,7 @@
 
 /**
  * @template T
- * @typedef {T extends string ? 'string' : T extends number ? 'number' : T extends unknown[] ? 'list' : T extends object ? 'object'
+ * @typedef {T extends string ? 'string' : T extends boolean ? 'boolean' : T extends number ? 'number' : T extends unknown[] ? 'list' : T extends object ? 'object'
  *   : never} KindOf
  */
 /**
@@ -46,6 +46,7 @@ const NEEDED = {
   'rate_limits.updated': { rate_limits: 'list' },
   'session.history': { items: 'list' },
   'session.assistant': { assistant: 'object' },
+  'session.output_changed': { audio: 'boolean' },
   'session.resumed': { session_id: 'string', seq: 'number' },
   'audio.item': { index: 'number', item_id: 'string' },
   'audio.cut': { item_id: 'string' },

@@ -40,8 +40,10 @@ import { serverUnavailable, toolHandlers } from './tools.js';
  *   approvals: readonly import('./tools.js').Approval[], notices: readonly import('./notices.js').Notice[], noticeKey: number,
  *   ending: import('../realtime/events.js').Ending | null, offer: Offer | null,
  *   limits: Readonly<Record<string, Left>>, parting: boolean, settings: import('./settings.js').Settings,
+ *   sound: boolean, answersSpoken: boolean,
  * }} State
- * `parting`: the user hung up, which can still be taken back.
+ * `parting`: the user hung up, which can still be taken back. `sound`: the speaker is on; `answersSpoken`: the service
+ * speaks its answers, and does not only write them.
  * `seen` is the order in which items became known, `order` that of the conversation.
  */
 /**
@@ -56,7 +58,7 @@ export function initialState() {
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
     captions: captionsOf(), seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
-    limits: {}, parting: false, settings: DEFAULTS,
+    limits: {}, parting: false, settings: DEFAULTS, sound: true, answersSpoken: true,
   };
 }
 
@@ -247,6 +249,7 @@ const HANDLERS = {
   'local.start': (state, event) => ({
     ...initialState(), settings: state.settings, phase: 'connecting', assistant: event.assistant, pushToTalk: event.push_to_talk,
     noticeKey: state.noticeKey, notices: [], microphone: event.microphone ? 'asking' : 'off',
+    sound: event.sound ?? event.microphone,
   }),
   'local.socket': (state, event) => ({ ...state, phase: event.phase }),
   'local.offer': (state, event) => ({ ...state, offer: event.offer }),
@@ -259,6 +262,8 @@ const HANDLERS = {
     awaiting: false, userSpeaking: false, holding: false, stalled: false, microphone: 'off', starting: '',
   }),
   'local.microphone': (state, event) => ({ ...state, microphone: event.state, problem: event.problem ?? '' }),
+  'session.output_changed': (state, event) => ({ ...state, answersSpoken: event.audio }),
+  'local.sound': (state, event) => ({ ...state, sound: event.on }),
   'local.muted': (state, event) => ({ ...state, muted: event.on }),
   'local.holding': (state, event) => ({ ...state, holding: event.on }),
   'local.awaiting': (state, event) => ({ ...state, awaiting: event.on }),

@@ -6,7 +6,7 @@
 /** @typedef {import('./settings.js').Settings} Settings */
 /** @typedef {import('../realtime/messages.js').ApprovalRequested & {at?: number}} TimedApproval `at` is on the page's clock */
 /**
- * @typedef {{type: 'local.start', assistant: string, push_to_talk: boolean, microphone: boolean}
+ * @typedef {{type: 'local.start', assistant: string, push_to_talk: boolean, microphone: boolean, sound?: boolean}
  *   | {type: 'local.socket', phase: 'reconnecting'}
  *   | {type: 'local.offer', offer: import('./conversation.js').Offer | null}
  *   | {type: 'local.setting', settings: Partial<Settings>}
@@ -14,6 +14,7 @@
  *   | {type: 'local.over', failed: boolean, ending: import('../realtime/events.js').Ending}
  *   | {type: 'local.microphone', state: State['microphone'], problem?: string}
  *   | {type: 'local.muted', on: boolean}
+ *   | {type: 'local.sound', on: boolean}
  *   | {type: 'local.holding', on: boolean}
  *   | {type: 'local.awaiting', on: boolean}
  *   | {type: 'local.stalled', on: boolean}

@@ -14,6 +14,8 @@ export class Controls {
     this.mute = find('mute', HTMLButtonElement);
     this.muteIcon = find('mute-icon', SVGElement);
     this.interrupt = find('interrupt', HTMLButtonElement);
+    this.sound = find('sound', HTMLButtonElement);
+    this.soundIcon = find('sound-icon', SVGElement);
     this.hangup = find('hangup', HTMLButtonElement);
     /** The page gave the keyboard's place to Mute, until there is a button to hold. */
     this.lent = false;
@@ -36,9 +38,11 @@ export class Controls {
   show(state, now, inCall) {
     const resting = !inCall;
     const holding = !resting && state.phase === 'live' && state.pushToTalk && state.microphone === 'on';
-    const word = now === 'stalled' ? 'Tap to resume' : holding ? (state.holding ? 'Let go' : 'Hold') : startWord(state);
-    const had = document.activeElement === this.talk || this.row.contains(document.activeElement);
-    const talk = resting || holding || now === 'stalled';
+    // Whoever writes can begin to speak in the same conversation.
+    const silent = !resting && state.phase === 'live' && (state.microphone === 'off' || state.microphone === 'problem');
+    const word = now === 'stalled' ? 'Tap to resume' : holding ? (state.holding ? 'Let go' : 'Hold') : silent ? 'Talk' : startWord(state);
+    const had = [this.talk, this.sound].some((each) => each === document.activeElement) || this.row.contains(document.activeElement);
+    const talk = resting || holding || silent || now === 'stalled';
     this.talk.hidden = !talk;
     this.face.hidden = talk;
     this.talkWord.textContent = word;
@@ -48,6 +52,9 @@ export class Controls {
     this.mute.ariaDisabled = String(!['on', 'asking'].includes(state.microphone));
     this.mute.ariaPressed = String(state.muted);
     this.muteIcon.setAttribute('href', state.muted ? '#i-mic-off' : '#i-mic');
+    this.sound.hidden = resting;
+    this.sound.ariaPressed = String(state.sound);
+    this.soundIcon.setAttribute('href', state.sound ? '#s-speaking' : '#i-sound-off');
     this.interrupt.ariaDisabled = String(!(state.playing || state.response));
     if (!had) return;
     // A control that goes takes the keyboard's place with it; Hang up never gets it by itself.

@@ -9,7 +9,7 @@ export const STATUS = {
   connecting: { word: 'Connecting', hint: 'One moment.' },
   listening: { word: 'Listening', hint: 'Say something.' },
   hold: { word: 'Ready', hint: 'Hold the button or the space bar while you speak.' },
-  text: { word: 'Text only', hint: 'The microphone is off. You can type.' },
+  text: { word: 'Writing', hint: 'The microphone is off. You can write.' },
   thinking: { word: 'Thinking', hint: 'The answer is on its way.' },
   speaking: { word: 'Speaking', hint: 'Speak, or press Stop, to interrupt.' },
   muted: { word: 'Muted', hint: 'You are not heard. Press Mute again to speak.' },
@@ -23,12 +23,13 @@ export const STATUS = {
 /**
  * What to do in a state: how an answer is cut into depends on how one is heard.
  * @param {Status} now
- * @param {{microphone: string, muted: boolean, pushToTalk: boolean}} state
+ * @param {{microphone: string, muted: boolean, pushToTalk: boolean, sound: boolean}} state
  * @returns {string}
  */
 export function hintOf(now, state) {
+  if (now === 'text' && state.microphone === 'off') return 'Write, or press Talk to speak as well.';
   if (now !== 'speaking') return STATUS[now].hint;
-  if (state.microphone !== 'on' || state.muted) return 'Type, or press Stop, to interrupt.';
+  if (state.microphone !== 'on' || state.muted) return 'Write, or press Stop, to interrupt.';
   return state.pushToTalk ? 'Hold the button, or press Stop, to interrupt.' : STATUS.speaking.hint;
 }
 

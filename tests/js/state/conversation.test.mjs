@@ -138,3 +138,13 @@ test('settings outlive a conversation', () => {
   const next = run([{ type: 'local.start', assistant: 'Guide', push_to_talk: false, microphone: true }], chosen);
   assert.equal(next.settings.keys, false);
 });
+
+test('a conversation that begins in writing is answered in writing until the service says otherwise', () => {
+  const begun = run([{ type: 'local.start', assistant: 'Guide', push_to_talk: false, microphone: false }, READY]);
+  assert.equal(begun.sound, false);
+  assert.equal(status(begun), 'text');
+  const agreed = run([{ type: 'session.output_changed', audio: false }], begun);
+  assert.equal(agreed.answersSpoken, false);
+  const back = run([{ type: 'local.sound', on: true }], agreed);
+  assert.deepEqual([back.sound, back.answersSpoken], [true, false], 'the service has not said so yet');
+});
