@@ -1,14 +1,15 @@
 // @ts-check
 /** Starts the page: wires its buttons, keys and text box to one `Call` and one `View`. */
 import { Call } from './call.js';
+import { keepCall, takeCall } from './state/kept_call.js';
 import { isSetting, keepSettings, readSettings } from './state/settings.js';
 import { find } from './ui/find.js';
 import { Keyboard } from './ui/keyboard.js';
 import { sends } from './ui/keys.js';
+import { Pickers } from './ui/pickers.js';
 import { View } from './ui/view.js';
 
 /** @typedef {import('./realtime/events.js').PageConfig} PageConfig */
-/** @typedef {import('./realtime/events.js').Assistant} Assistant */
 
 /** @type {PageConfig} */
 const config = JSON.parse(find('page-config', HTMLScriptElement).textContent ?? '{}');
@@ -18,19 +19,25 @@ const view = new View({
   onRetryMicrophone: () => call.openMicrophone(),
   onDismiss: (key) => call.dispatch({ type: 'local.dismiss', key }),
   onTakeBack: () => call.takeBack(),
+  onContinue: () => goOn(call.state.kept, true, call.state.sound),
   onAnswer: (id, approve) => call.answerApproval(id, approve),
   onSetting: (name, value) => choosesSetting(name, value),
 });
 const { talk, mute, sound, interrupt, hangup } = view.controls;
-const call = new Call(socketUrl(), (state) => {
-  if (state.phase === 'connecting' && !state.order.length) view.captions.clear();
-  show();
+const call = new Call(socketUrl(), {
+  onChange: (state) => {
+    if (state.phase === 'connecting' && !state.order.length) view.captions.clear();
+    show();
+  },
+  onRestart: (sessionId, withMicrophone, withSound) => {
+    goOn(sessionId, withMicrophone, withSound, RESTART_MS);
+    call.dispatch({ type: 'notice', code: 'upstream_starting', message: 'It goes on by itself once the server is back.', level: 'info' });
+  },
 });
-const picker = find('assistant', HTMLSelectElement);
-const voicePicker = find('voice', HTMLSelectElement);
+const pickers = new Pickers(config.assistants, () => choose());
 const box = find('message', HTMLTextAreaElement);
-/** Who speaks in the session that goes on, and with which voice. */
-let current = { slug: '', voice: '' };
+/** A server that is restarted is tried for this long. */
+const RESTART_MS = 90_000;
 /** The user has switched the speaker by hand in this conversation. */
 let soundChosen = false;
 const samples = new Float32Array(512);
@@ -47,27 +54,9 @@ function socketUrl() {
 function show() {
   const { slug, offer } = call.state;
   // Another assistant may have been handed the call.
-  if (call.active && slug && slug !== current.slug && !offer && config.assistants.some((one) => one.slug === slug)) {
-    picker.value = slug;
-    showVoices();
-    current = { slug, voice: voicePicker.value };
-  }
-  picker.disabled = voicePicker.disabled = call.active && call.state.phase !== 'live';
+  if (call.active && slug && slug !== pickers.current.slug && !offer && pickers.choose(slug)) pickers.begin();
+  pickers.enable(!call.active || call.state.phase === 'live');
   view.show(call.state, (caption) => call.progress(caption.id) ?? (caption.done || !call.active ? 1 : 0));
-}
-
-/** @returns {Assistant} */
-function chosen() {
-  const found = config.assistants.find((assistant) => assistant.slug === picker.value) ?? config.assistants[0];
-  if (!found) throw new Error('No assistant is set up.');
-  return found;
-}
-
-/** Offer the voices of the chosen assistant, if there is a choice. */
-function showVoices() {
-  const voices = config.assistants.length ? (chosen().voices ?? []) : [];
-  voicePicker.replaceChildren(...voices.map((voice) => new Option(voice, voice)));
-  find('voice-picker', HTMLElement).hidden = voices.length < 2;
 }
 
 /** Start with whom and what is chosen, from an earlier conversation where one is to be continued. */
@@ -77,34 +66,66 @@ function start(/** @type {boolean} */ withMicrophone) {
     delete config.continues;
     history.replaceState(null, '', '/');
   }
-  current = { slug: picker.value, voice: voicePicker.value };
   soundChosen = false;
-  call.start(chosen(), withMicrophone, {
-    ...(voicePicker.value ? { voice: voicePicker.value } : {}), ...(continues ? { continues } : {}),
-  });
+  call.start(pickers.chosen, withMicrophone, { ...pickers.begin(), ...(continues ? { continues } : {}) });
+}
+
+/**
+ * Go on from a session that has ended, in a new one that knows what was said.
+ * @param {string} continues
+ * @param {boolean} withMicrophone
+ * @param {boolean} withSound
+ * @param {number} [patienceMs] how long to try where the server is away
+ */
+function goOn(continues, withMicrophone, withSound, patienceMs) {
+  call.start(pickers.chosen, withMicrophone, { continues, ...pickers.begin() }, withSound, patienceMs);
+}
+
+/** Go on with the call that this tab had before the page was loaded anew, if its session still waits. */
+async function resume() {
+  const kept = takeCall(() => sessionStorage, Date.now());
+  if (!kept || !pickers.choose(kept.slug, kept.voice)) return;
+  pickers.begin();
+  call.resume(pickers.chosen, kept);
+  // Else the browser would ask, and nobody has pressed anything: the dial's button goes on then.
+  const { microphone } = kept.state;
+  if (microphone !== 'off' && (await allowed())) call.openMicrophone();
+}
+
+/** @returns {Promise<boolean>} whether the browser gives the microphone without asking */
+async function allowed() {
+  try {
+    return (await navigator.permissions.query({ name: /** @type {PermissionName} */ ('microphone') })).state === 'granted';
+  } catch {
+    return false;
+  }
+}
+
+/** The page goes: its call waits for the next one, in this tab. */
+function leave() {
+  const left = call.leave();
+  if (left) keepCall(() => sessionStorage, { ...left, ...pickers.current, at: Date.now() });
 }
 
 /** Somebody else, or another voice, was chosen: while a conversation goes on that takes a new session. */
 function choose() {
   if (!call.active) return;
-  const same = picker.value === current.slug && voicePicker.value === current.voice;
-  const name = picker.value === current.slug ? `the voice “${voicePicker.value}”` : chosen().name;
-  const offer = { slug: picker.value, voice: voicePicker.value, name, now: call.state.assistant };
-  call.dispatch({ type: 'local.offer', offer: same ? null : offer });
+  const { slug, voice } = pickers.wanted;
+  const name = slug === pickers.current.slug ? `the voice “${voice}”` : pickers.chosen.name;
+  const offer = { slug, voice, name, now: call.state.assistant };
+  call.dispatch({ type: 'local.offer', offer: pickers.same ? null : offer });
 }
 
 function acceptOffer() {
   const { offer } = call.state;
   if (!offer) return;
-  current = { slug: offer.slug, voice: offer.voice };
-  call.continueWith(chosen(), offer.voice);
+  pickers.begin();
+  call.continueWith(pickers.chosen, offer.voice);
 }
 
 function declineOffer() {
   call.dispatch({ type: 'local.offer', offer: null });
-  picker.value = current.slug;
-  showVoices();
-  if (current.voice) voicePicker.value = current.voice;
+  pickers.choose(pickers.current.slug, pickers.current.voice);
 }
 
 /** @returns {number} RMS of what the speaker plays now */
@@ -180,20 +201,11 @@ function act(shortcut) {
 }
 
 function wire() {
-  for (const assistant of config.assistants) picker.add(new Option(assistant.name, assistant.slug));
-  find('picker', HTMLElement).hidden = config.assistants.length < 2;
-  if (config.assistants.some(({ slug }) => slug === config.continues?.assistant)) {
-    picker.value = config.continues?.assistant ?? '';
-  }
-  showVoices();
-  picker.addEventListener('change', () => {
-    showVoices();
-    choose();
-  });
-  voicePicker.addEventListener('change', choose);
+  pickers.choose(config.continues?.assistant ?? '');
   talk.addEventListener('click', () => {
     if (!config.assistants.length) return;
-    if (!call.active || call.state.parting) start(true);
+    if (call.state.phase === 'failed' && call.state.kept) goOn(call.state.kept, true, call.state.sound);
+    else if (!call.active || call.state.parting) start(true);
     else if (['off', 'problem'].includes(call.state.microphone)) speakToo();
   });
   talk.addEventListener('pointerdown', pressTalk);
@@ -224,9 +236,16 @@ function wire() {
     event.preventDefault();
     sendText();
   });
+  document.addEventListener('click', (event) => {
+    // A call goes on beside what is looked up.
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (!link || link.hash) return;
+    link.target = call.active && !call.state.parting ? '_blank' : '';
+    link.rel = 'noopener';
+  });
   window.addEventListener('online', () => call.socket?.retryNow());
   window.addEventListener('pagehide', (event) => {
-    if (!event.persisted) call.end();
+    if (!event.persisted) leave();
   });
 }
 
@@ -237,4 +256,5 @@ new Keyboard({
 });
 call.dispatch({ type: 'local.setting', settings: readSettings(() => localStorage) });
 show();
+void resume();
 requestAnimationFrame(animate);

@@ -8,6 +8,7 @@ import { UserTurns } from './call/turns.js';
 import { approvalAnswer, closeInWords, startFields } from './realtime/events.js';
 import { RealtimeSocket } from './realtime/socket.js';
 import { initialState, reduce } from './state/conversation.js';
+import { lasting } from './state/kept_call.js';
 import { localNotice } from './state/notices.js';
 
 /** @typedef {import('./state/conversation.js').State} State */
@@ -16,17 +17,26 @@ import { localNotice } from './state/notices.js';
 /** @typedef {import('./realtime/events.js').Assistant} Assistant */
 /** @typedef {import('./realtime/events.js').StartOptions} StartOptions */
 
-/** Close code of a conversation that ended as it was to. */
+/**
+ * @typedef {{
+ *   onChange: (state: State) => void, onRestart: (sessionId: string, withMicrophone: boolean, withSound: boolean) => void,
+ * }} CallCallbacks
+ * `onRestart`: the server goes away for a moment, and this session can be continued once it is back.
+ */
+
+/** Close codes: it ended as it was to; there is no such session; the server is restarted. */
 const ENDED = 4000;
+const NOT_FOUND = 4004;
+const RESTARTING = 4015;
 
 export class Call {
   /**
    * @param {string} socketUrl
-   * @param {(state: State) => void} onChange
+   * @param {CallCallbacks} callbacks
    */
-  constructor(socketUrl, onChange) {
+  constructor(socketUrl, callbacks) {
     this.socketUrl = socketUrl;
-    this.onChange = onChange;
+    this.callbacks = callbacks;
     this.state = initialState();
     /** @type {RealtimeSocket | null} */
     this.socket = null;
@@ -55,8 +65,9 @@ export class Call {
    * @param {boolean} withMicrophone
    * @param {StartOptions} [options]
    * @param {boolean} [withSound] whether answers are spoken; where one begins in writing they are written
+   * @param {number} [patienceMs] how long to try where the server is away
    */
-  start(assistant, withMicrophone, options = {}, withSound = withMicrophone) {
+  start(assistant, withMicrophone, options = {}, withSound = withMicrophone, patienceMs = undefined) {
     if (this.state.parting) this.end();
     if (this.active) return;
     this.turns.begin(formatName(assistant.input_format));
@@ -66,10 +77,44 @@ export class Call {
       sound: withSound,
     });
     this.devices = this.#makeDevices();
-    this.#openSocket(assistant, options);
+    this.#openSocket(assistant, options, { patienceMs });
     this.devices.open(formatName(assistant.output_format));
     if (!withSound) this.setSound(false);
     if (withMicrophone) this.openMicrophone();
+  }
+
+  /**
+   * Go on with a call of an earlier page, without a microphone at first.
+   * @param {Assistant} assistant
+   * @param {import('./state/kept_call.js').KeptCall} kept
+   */
+  resume(assistant, kept) {
+    this.turns.begin(formatName(assistant.input_format));
+    this.lastWords = '';
+    this.dispatch({ type: 'local.restored', kept: kept.state, at: performance.now() });
+    this.devices = this.#makeDevices();
+    this.devices.setLoud(this.state.sound);
+    this.#openSocket(assistant, {}, { kept });
+    this.devices.open(formatName(assistant.output_format));
+    for (const track of kept.tracks) this.devices.player?.remember(track.id, track.contentIndex, track.played);
+  }
+
+  /**
+   * The page is left: let what is spoken end here, and return what another page needs to go on; null where nothing is to.
+   * @returns {Omit<import('./state/kept_call.js').KeptCall, 'slug' | 'voice' | 'at'> | null}
+   */
+  leave() {
+    const { socket } = this;
+    if (!socket?.sessionId || this.state.parting) {
+      this.end();
+      return null;
+    }
+    this.turns.release();
+    if (this.state.playing) this.turns.interrupt();
+    return {
+      sessionId: socket.sessionId, seq: socket.seq, frames: socket.waiting.framesSent, graceMs: socket.graceMs,
+      tracks: this.devices?.player?.open ?? [], state: lasting(this.state, performance.now()),
+    };
   }
 
   /** Ask for the microphone, also again after it failed. */
@@ -161,7 +206,7 @@ export class Call {
     const next = reduce(this.state, event);
     if (next === this.state) return;
     this.state = next;
-    this.onChange(next);
+    this.callbacks.onChange(next);
   }
 
   /** @param {ClientEvent} event */
@@ -184,15 +229,16 @@ export class Call {
   /**
    * @param {Assistant} assistant
    * @param {StartOptions} options
+   * @param {{kept?: import('./realtime/socket.js').Kept, patienceMs?: number | undefined}} how
    */
-  #openSocket(assistant, options) {
-    this.socket = new RealtimeSocket({ url: this.socketUrl, start: startFields(assistant, options) }, {
+  #openSocket(assistant, options, how) {
+    this.socket = new RealtimeSocket({ url: this.socketUrl, start: startFields(assistant, options), ...how }, {
       onState: (state) => {
         if (state === 'reconnecting') this.dispatch({ type: 'local.socket', phase: 'reconnecting' });
       },
       onEvent: (event) => this.#receive(event),
       onAudio: (index, bytes) => this.devices?.player?.push(index, bytes),
-      onOver: (code, reason) => this.#over(code, reason, Boolean(options.continues)),
+      onOver: (code, reason) => this.#over(code, reason, options.continues ?? ''),
       onDropped: () =>
         this.dispatch(localNotice('speech_dropped', 'The line is too slow: part of what you said was lost.', 'warning')),
     });
@@ -214,17 +260,22 @@ export class Call {
   /**
    * @param {number} code
    * @param {string} reason
-   * @param {boolean} continuing
+   * @param {string} continues the session that this one was to go on from
    */
-  #over(code, reason, continuing) {
+  #over(code, reason, continues) {
     const sentence = this.lastWords || (/\s/.test(reason) ? reason : '');
-    const began = this.socket?.sessionId !== '';
+    const began = this.socket?.sessionId ?? '';
+    const { microphone, sound } = this.state;
     this.socket = null;
     this.devices?.close();
     this.devices = null;
     this.turns.end();
     this.parting.cancel();
     if (this.moving) return;
-    this.dispatch({ type: 'local.over', failed: code !== ENDED, ending: closeInWords(code, sentence, began, continuing) });
+    // What was said is kept, and so is what it was to go on from: unless that is what there is not.
+    const kept = began ? (this.state.order.length ? began : '') : code === NOT_FOUND ? '' : continues;
+    const ending = closeInWords(code, sentence, began !== '', continues !== '');
+    this.dispatch({ type: 'local.over', failed: code !== ENDED, kept, ending });
+    if (code === RESTARTING && kept) this.callbacks.onRestart(kept, microphone !== 'off', sound);
   }
 }

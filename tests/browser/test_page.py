@@ -190,7 +190,8 @@ def test_a_broken_line_is_resumed_without_loss(playwright: Playwright, server: S
 
 def test_every_close_is_told_in_words_and_leads_on(playwright: Playwright, server: ScriptedServer) -> None:
     titles = set()
-    codes = [code.value for code in CloseCode if code > CloseCode.ENDED and not code.resumable]
+    others = (CloseCode.ENDED, CloseCode.FAULT, CloseCode.STOPPING)
+    codes = [code.value for code in CloseCode if code not in others and not code.resumable]
     with open_page(playwright, server.url, flags=FAKE) as page:
         for number, code in enumerate(codes):
             page.click("#talk")

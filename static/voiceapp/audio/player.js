@@ -60,7 +60,7 @@ export class Player {
   }
 
   /** Join the host's context. */
-  async open() {
+  async join() {
     await this.host.attach(this.build);
   }
 
@@ -95,10 +95,28 @@ export class Player {
   announce(number, itemId, contentIndex) {
     this.numbers.set(number, itemId);
     if (this.tracks.has(itemId)) return;
-    this.tracks.set(itemId, {
-      id: itemId, contentIndex, chunks: [], dropped: 0, received: 0, played: 0, base: 0, finished: false, final: false,
-    });
+    this.tracks.set(itemId, blankTrack(itemId, contentIndex));
     this.#forget();
+  }
+
+  /**
+   * How far each item is that is not over, in samples, for a page that goes on after this one.
+   * @returns {{id: string, contentIndex: number, played: number}[]}
+   */
+  get open() {
+    const open = [...this.tracks.values()].filter((track) => !track.final);
+    return open.map(({ id, contentIndex, played }) => ({ id, contentIndex, played }));
+  }
+
+  /**
+   * An earlier page played an item so far, and nothing more of it is to be heard.
+   * @param {string} id
+   * @param {number} contentIndex
+   * @param {number} played in samples
+   */
+  remember(id, contentIndex, played) {
+    const track = blankTrack(id, contentIndex);
+    this.tracks.set(id, { ...track, received: played, played, finished: true, final: true });
   }
 
   /**
@@ -194,8 +212,7 @@ export class Player {
     }
   }
 
-  /** @param {ToWorklet} message */
-  #post(message) {
+  #post(/** @type {ToWorklet} */ message) {
     this.node?.port.postMessage(message);
   }
 
@@ -281,4 +298,13 @@ export class Player {
       if (track.final) this.tracks.delete(id);
     }
   }
+}
+
+/**
+ * @param {string} id
+ * @param {number} contentIndex
+ * @returns {Track}
+ */
+function blankTrack(id, contentIndex) {
+  return { id, contentIndex, chunks: [], dropped: 0, received: 0, played: 0, base: 0, finished: false, final: false };
 }

@@ -163,6 +163,6 @@ export class Devices {
       onFull: () =>
         dispatch(localNotice('too_long', 'The answer is too long to be spoken to its end. Its words are all here.', 'warning')),
     }, this.loud);
-    void this.player.open().catch(() => {});
+    void this.player.join().catch(() => {});
   }
 }

@@ -13,7 +13,8 @@ export const KEPT_FRAMES = 500;
 const KEPT_EVENTS = 64;
 
 export class SendBuffer {
-  constructor() {
+  /** @param {number} [framesSent] by an earlier page of this session */
+  constructor(framesSent = 0) {
     /** Frames that wait. @type {Bytes[]} */
     this.frames = [];
     /** Events that wait. @type {ClientEvent[]} */
@@ -21,7 +22,7 @@ export class SendBuffer {
     /** The last frames that went out. @type {Bytes[]} */
     this.recent = [];
     /** Frames that went out in this session. */
-    this.framesSent = 0;
+    this.framesSent = framesSent;
   }
 
   /** @param {Bytes} bytes */

@@ -23,7 +23,11 @@ import { Timers } from './timers.js';
  */
 /** @typedef {import('./surroundings.js').Surroundings} Surroundings */
 /** @typedef {import('./events.js').SessionStart} SessionStart */
-/** @typedef {{url: string, start: Omit<SessionStart, 'type' | 'resume'>}} SocketOptions */
+/** @typedef {{sessionId: string, seq: number, frames: number, graceMs: number}} Kept a session that an earlier page left */
+/**
+ * @typedef {{url: string, start: Omit<SessionStart, 'type' | 'resume'>, kept?: Kept | undefined, patienceMs?: number | undefined}} SocketOptions
+ * `patienceMs`: how long to try before the session was ever there.
+ */
 
 /** Interval of pings; a socket that brings nothing for DEAD_MS after one is dead even if it does not say so. */
 export const PING_MS = 5000;
@@ -50,10 +54,10 @@ export class RealtimeSocket {
     this.around = surroundings;
     /** @type {WebSocket | null} */
     this.socket = null;
-    this.sessionId = '';
-    this.graceMs = FIRST_GRACE_MS;
+    this.sessionId = options.kept?.sessionId ?? '';
+    this.graceMs = options.kept?.graceMs ?? options.patienceMs ?? FIRST_GRACE_MS;
     /** Number of the last message taken in, over all sockets. */
-    this.seq = 0;
+    this.seq = options.kept?.seq ?? 0;
     /** Number of the last message on this socket. */
     this.position = 0;
     this.attached = false;
@@ -65,7 +69,7 @@ export class RealtimeSocket {
     this.ended = false;
     this.attempts = 0;
     this.brokenAt = 0;
-    this.waiting = new SendBuffer();
+    this.waiting = new SendBuffer(options.kept?.frames);
     this.timers = new Timers(surroundings);
   }
 

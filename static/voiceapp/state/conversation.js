@@ -4,6 +4,7 @@
  * (`local.*`), and returns the next. Pure; the same events give the same page.
  */
 import { append, captionsOf, heard, itemSeen, linked, historySeen, removed, upsert } from './items.js';
+import { restored } from './kept_call.js';
 import { dismissed, failed, noticed, withNotice } from './notices.js';
 import { DEFAULTS } from './settings.js';
 import { serverUnavailable, toolHandlers } from './tools.js';
@@ -40,10 +41,11 @@ import { serverUnavailable, toolHandlers } from './tools.js';
  *   approvals: readonly import('./tools.js').Approval[], notices: readonly import('./notices.js').Notice[], noticeKey: number,
  *   ending: import('../realtime/events.js').Ending | null, offer: Offer | null,
  *   limits: Readonly<Record<string, Left>>, parting: boolean, settings: import('./settings.js').Settings,
- *   sound: boolean, answersSpoken: boolean,
+ *   sound: boolean, answersSpoken: boolean, kept: string, restored: boolean,
  * }} State
  * `parting`: the user hung up, which can still be taken back. `sound`: the speaker is on; `answersSpoken`: the service
- * speaks its answers, and does not only write them.
+ * speaks its answers, and does not only write them. `kept`: the session that ended and can be continued; `restored`: the
+ * page was loaded anew meanwhile.
  * `seen` is the order in which items became known, `order` that of the conversation.
  */
 /**
@@ -58,7 +60,7 @@ export function initialState() {
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
     captions: captionsOf(), seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
-    limits: {}, parting: false, settings: DEFAULTS, sound: true, answersSpoken: true,
+    limits: {}, parting: false, settings: DEFAULTS, sound: true, answersSpoken: true, kept: '', restored: false,
   };
 }
 
@@ -256,12 +258,13 @@ const HANDLERS = {
   'local.setting': (state, event) => ({ ...state, settings: { ...state.settings, ...event.settings } }),
   // Nothing else changes: what is taken back goes on where it was.
   'local.parting': (state, event) => ({ ...state, parting: event.ending !== null, ending: event.ending }),
+  'local.restored': (state, event) => restored({ ...initialState(), settings: state.settings }, event.kept, event.at),
   'local.over': (state, event) => ({
-    ...state, parting: false, offer: null, approvals: [], phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
+    ...state, parting: false, kept: event.kept ?? '', offer: null, approvals: [], phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
     notices: state.notices.filter((notice) => notice.message !== event.ending.detail), response: null,
     awaiting: false, userSpeaking: false, holding: false, stalled: false, microphone: 'off', starting: '',
   }),
-  'local.microphone': (state, event) => ({ ...state, microphone: event.state, problem: event.problem ?? '' }),
+  'local.microphone': (state, event) => ({ ...state, restored: false, microphone: event.state, problem: event.problem ?? '' }),
   'session.output_changed': (state, event) => ({ ...state, answersSpoken: event.audio }),
   'local.sound': (state, event) => ({ ...state, sound: event.on }),
   'local.muted': (state, event) => ({ ...state, muted: event.on }),

@@ -10,8 +10,9 @@
  *   | {type: 'local.socket', phase: 'reconnecting'}
  *   | {type: 'local.offer', offer: import('./conversation.js').Offer | null}
  *   | {type: 'local.setting', settings: Partial<Settings>}
+ *   | {type: 'local.restored', kept: Partial<State>, at: number}
  *   | {type: 'local.parting', ending: import('../realtime/events.js').Ending | null}
- *   | {type: 'local.over', failed: boolean, ending: import('../realtime/events.js').Ending}
+ *   | {type: 'local.over', failed: boolean, kept?: string, ending: import('../realtime/events.js').Ending}
  *   | {type: 'local.microphone', state: State['microphone'], problem?: string}
  *   | {type: 'local.muted', on: boolean}
  *   | {type: 'local.sound', on: boolean}

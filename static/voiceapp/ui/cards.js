@@ -6,10 +6,10 @@ import { PROBLEMS } from './words.js';
 /**
  * @typedef {{
  *   onRetryMicrophone: () => void, onDismiss: (key: number) => void,
- *   onAcceptOffer: () => void, onDeclineOffer: () => void, onTakeBack: () => void,
+ *   onAcceptOffer: () => void, onDeclineOffer: () => void, onTakeBack: () => void, onContinue: () => void,
  * }} CardCallbacks
  */
-/** @typedef {{word: string, act: () => void}} Action */
+/** @typedef {{word: string, act: () => void} | {word: string, href: string}} Action */
 /** @typedef {{key: string, level: string, title: string, detail: string, actions: Action[]}} Card `key` names it and all that it shows */
 
 export class Cards {
@@ -61,6 +61,14 @@ export class Cards {
         actions: [{ word: 'Take it back', act: () => callbacks.onTakeBack() }],
       });
     }
+    if (state.kept && !inCall && !state.parting) {
+      cards.push({
+        key: `kept ${state.kept}`, level: 'info', title: '', detail: 'What was said is kept.',
+        actions: [
+          { word: 'Continue', act: () => callbacks.onContinue() }, { word: 'Read it', href: `/sessions/${encodeURIComponent(state.kept)}/` },
+        ],
+      });
+    }
     const advice = state.problem && inCall ? PROBLEMS[state.problem] : undefined;
     if (advice) {
       const actions = advice.retry ? [{ word: 'Try again', act: () => callbacks.onRetryMicrophone() }] : [];
@@ -103,12 +111,33 @@ function cardOf({ level, title, detail, actions }) {
   const choices = document.createElement('div');
   choices.className = 'choices';
   for (const action of actions) {
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.textContent = action.word;
-    button.addEventListener('click', action.act);
-    choices.append(button);
+    choices.append('href' in action ? link(action.word, action.href) : button(action.word, action.act));
   }
   if (choices.children.length) root.append(choices);
   return root;
+}
+
+/**
+ * @param {string} word
+ * @param {() => void} act
+ * @returns {HTMLElement}
+ */
+function button(word, act) {
+  const made = document.createElement('button');
+  made.type = 'button';
+  made.textContent = word;
+  made.addEventListener('click', act);
+  return made;
+}
+
+/**
+ * @param {string} word
+ * @param {string} href
+ * @returns {HTMLElement}
+ */
+function link(word, href) {
+  const made = document.createElement('a');
+  made.href = href;
+  made.textContent = word;
+  return made;
 }

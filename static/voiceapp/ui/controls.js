@@ -40,7 +40,7 @@ export class Controls {
     const holding = !resting && state.phase === 'live' && state.pushToTalk && state.microphone === 'on';
     // Whoever writes can begin to speak in the same conversation.
     const silent = !resting && state.phase === 'live' && (state.microphone === 'off' || state.microphone === 'problem');
-    const word = now === 'stalled' ? 'Tap to resume' : holding ? (state.holding ? 'Let go' : 'Hold') : silent ? 'Talk' : startWord(state);
+    const word = now === 'stalled' ? 'Tap to resume' : holding ? (state.holding ? 'Let go' : 'Hold') : silent ? (state.restored ? 'Go on' : 'Talk') : startWord(state);
     const had = [this.talk, this.sound].some((each) => each === document.activeElement) || this.row.contains(document.activeElement);
     const talk = resting || holding || silent || now === 'stalled';
     this.talk.hidden = !talk;
@@ -76,5 +76,6 @@ export class Controls {
  * @returns {string}
  */
 function startWord(state) {
-  return state.phase === 'idle' ? 'Talk' : 'Talk again';
+  if (state.phase === 'failed' && state.kept) return 'Continue';
+  return state.phase === 'idle' ? 'Talk' : 'Again';
 }
