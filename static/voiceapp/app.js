@@ -1,11 +1,13 @@
 // @ts-check
 /** Starts the page: wires its buttons, keys and text box to one `Call` and one `View`. */
+import { givenUnasked } from './audio/microphone.js';
 import { Call } from './call.js';
+import { Tabs } from './call/tabs.js';
 import { keepCall, takeCall } from './state/kept_call.js';
 import { isSetting, keepSettings, readSettings } from './state/settings.js';
+import { Composer } from './ui/composer.js';
 import { find } from './ui/find.js';
 import { Keyboard } from './ui/keyboard.js';
-import { sends } from './ui/keys.js';
 import { Pickers } from './ui/pickers.js';
 import { View } from './ui/view.js';
 
@@ -19,7 +21,9 @@ const view = new View({
   onRetryMicrophone: () => call.openMicrophone(),
   onDismiss: (key) => call.dispatch({ type: 'local.dismiss', key }),
   onTakeBack: () => call.takeBack(),
-  onContinue: () => goOn(call.state.kept, true, call.state.sound),
+  onMoveHere: () => void moveHere(),
+  onStayElsewhere: () => call.dispatch({ type: 'local.elsewhere', on: false }),
+  onContinue: () => void begin(call.state.kept),
   onAnswer: (id, approve) => call.answerApproval(id, approve),
   onSetting: (name, value) => choosesSetting(name, value),
 });
@@ -27,6 +31,7 @@ const { talk, mute, sound, interrupt, hangup } = view.controls;
 const call = new Call(socketUrl(), {
   onChange: (state) => {
     if (state.phase === 'connecting' && !state.order.length) view.captions.clear();
+    if (state.phase === 'ended' || state.phase === 'failed') tabs.release();
     show();
   },
   onRestart: (sessionId, withMicrophone, withSound) => {
@@ -34,8 +39,16 @@ const call = new Call(socketUrl(), {
     call.dispatch({ type: 'notice', code: 'upstream_starting', message: 'It goes on by itself once the server is back.', level: 'info' });
   },
 });
+const tabs = new Tabs(
+  navigator.locks, 'BroadcastChannel' in window ? new BroadcastChannel('voiceapp') : null, String(Math.random()),
+  () => {
+    const left = call.leave();
+    call.handOver();
+    return left && { ...left, ...pickers.current, at: Date.now() };
+  },
+);
 const pickers = new Pickers(config.assistants, () => choose());
-const box = find('message', HTMLTextAreaElement);
+const composer = new Composer(sendText);
 /** A server that is restarted is tried for this long. */
 const RESTART_MS = 90_000;
 /** The user has switched the speaker by hand in this conversation. */
@@ -59,6 +72,25 @@ function show() {
   view.show(call.state, (caption) => call.progress(caption.id) ?? (caption.done || !call.active ? 1 : 0));
 }
 
+/**
+ * Whether this tab may talk; else the page says that another one does.
+ * @returns {Promise<boolean>}
+ */
+async function mayTalk() {
+  const free = await tabs.claim();
+  if (call.state.elsewhere === free) call.dispatch({ type: 'local.elsewhere', on: !free });
+  return free;
+}
+
+/** Have the other tab let go of its call, and go on with it here. */
+async function moveHere() {
+  const kept = await tabs.takeOver();
+  call.dispatch({ type: 'local.elsewhere', on: false });
+  if (!kept) return;
+  goBackTo(kept);
+  if (kept.state.microphone !== 'off') call.openMicrophone();
+}
+
 /** Start with whom and what is chosen, from an earlier conversation where one is to be continued. */
 function start(/** @type {boolean} */ withMicrophone) {
   const continues = config.continues?.id;
@@ -78,27 +110,31 @@ function start(/** @type {boolean} */ withMicrophone) {
  * @param {number} [patienceMs] how long to try where the server is away
  */
 function goOn(continues, withMicrophone, withSound, patienceMs) {
+  // It is let go of with the session that ended.
+  void tabs.claim();
   call.start(pickers.chosen, withMicrophone, { continues, ...pickers.begin() }, withSound, patienceMs);
 }
 
 /** Go on with the call that this tab had before the page was loaded anew, if its session still waits. */
 async function resume() {
   const kept = takeCall(() => sessionStorage, Date.now());
-  if (!kept || !pickers.choose(kept.slug, kept.voice)) return;
-  pickers.begin();
-  call.resume(pickers.chosen, kept);
+  if (!kept) return;
+  if (!(await tabs.claimAgain())) {
+    // This tab is a copy of one that talks.
+    call.dispatch({ type: 'local.elsewhere', on: true });
+    return;
+  }
+  goBackTo(kept);
   // Else the browser would ask, and nobody has pressed anything: the dial's button goes on then.
   const { microphone } = kept.state;
-  if (microphone !== 'off' && (await allowed())) call.openMicrophone();
+  if (microphone !== 'off' && (await givenUnasked())) call.openMicrophone();
 }
 
-/** @returns {Promise<boolean>} whether the browser gives the microphone without asking */
-async function allowed() {
-  try {
-    return (await navigator.permissions.query({ name: /** @type {PermissionName} */ ('microphone') })).state === 'granted';
-  } catch {
-    return false;
-  }
+/** @param {import('./state/kept_call.js').KeptCall} kept */
+function goBackTo(kept) {
+  pickers.choose(kept.slug, kept.voice);
+  pickers.begin();
+  call.resume(pickers.chosen, kept);
 }
 
 /** The page goes: its call waits for the next one, in this tab. */
@@ -149,19 +185,28 @@ function animate() {
   lastProgress = progress;
 }
 
-/** Send what is in the text box; starts a conversation without microphone where there is none. */
-function sendText() {
-  const text = box.value.trim();
-  if (!text || !config.assistants.length) return;
-  if (!call.active || call.state.parting) start(false);
+/**
+ * Send what was written; starts a conversation without microphone where there is none.
+ * @param {string} text
+ * @returns {Promise<boolean>} whether it went
+ */
+async function sendText(text) {
+  const begins = () => !call.active || call.state.parting;
+  if (!config.assistants.length || (begins() && !(await mayTalk()))) return false;
+  if (begins()) start(false);
   call.turns.type(text);
-  box.value = '';
-  resizeBox();
+  return true;
 }
 
-/** Let the text box grow with its text. */
-function resizeBox() {
-  box.style.setProperty('--lines', String(Math.min(6, box.value.split('\n').length)));
+/**
+ * Begin to talk, or go on from what ended badly.
+ * @param {string} [kept] the session to go on from
+ */
+async function begin(kept = call.state.phase === 'failed' ? call.state.kept : '') {
+  if (!(await mayTalk())) return;
+  if (call.active && !call.state.parting) return;
+  if (kept) goOn(kept, true, call.state.sound);
+  else start(true);
 }
 
 /** Whoever wrote so far speaks as well, and is answered aloud unless the speaker was switched off by hand. */
@@ -196,7 +241,7 @@ function act(shortcut) {
   if (shortcut === 'stop') call.turns.interrupt();
   else if (shortcut === 'hold') call.turns.hold();
   else if (shortcut === 'mute') mute.click();
-  else if (shortcut === 'write') box.focus();
+  else if (shortcut === 'write') composer.focus();
   else view.settings.open();
 }
 
@@ -204,8 +249,7 @@ function wire() {
   pickers.choose(config.continues?.assistant ?? '');
   talk.addEventListener('click', () => {
     if (!config.assistants.length) return;
-    if (call.state.phase === 'failed' && call.state.kept) goOn(call.state.kept, true, call.state.sound);
-    else if (!call.active || call.state.parting) start(true);
+    if (!call.active || call.state.parting) void begin();
     else if (['off', 'problem'].includes(call.state.microphone)) speakToo();
   });
   talk.addEventListener('pointerdown', pressTalk);
@@ -226,16 +270,6 @@ function wire() {
   });
   interrupt.addEventListener('click', () => call.turns.interrupt());
   hangup.addEventListener('click', () => call.hangUp());
-  find('composer', HTMLFormElement).addEventListener('submit', (event) => {
-    event.preventDefault();
-    sendText();
-  });
-  box.addEventListener('input', resizeBox);
-  box.addEventListener('keydown', (event) => {
-    if (!sends(event)) return;
-    event.preventDefault();
-    sendText();
-  });
   document.addEventListener('click', (event) => {
     // A call goes on beside what is looked up.
     const link = event.target instanceof Element ? event.target.closest('a') : null;

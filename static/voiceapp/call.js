@@ -28,6 +28,7 @@ import { localNotice } from './state/notices.js';
 const ENDED = 4000;
 const NOT_FOUND = 4004;
 const RESTARTING = 4015;
+const ELSEWHERE = 4017;
 
 export class Call {
   /**
@@ -46,7 +47,7 @@ export class Call {
       state: () => this.state,
       dispatch: (event) => this.dispatch(event),
       send: (event) => this.send(event),
-      sendFrame: (bytes) => this.socket?.sendFrame(bytes),
+      sendFrame: (bytes, loud) => this.socket?.sendFrame(bytes, loud),
     });
     this.parting = new Parting(() => this.end());
     this.lastWords = '';
@@ -115,6 +116,11 @@ export class Call {
       sessionId: socket.sessionId, seq: socket.seq, frames: socket.waiting.framesSent, graceMs: socket.graceMs,
       tracks: this.devices?.player?.open ?? [], state: lasting(this.state, performance.now()),
     };
+  }
+
+  /** Let go of the call: it goes on in another tab. */
+  handOver() {
+    this.socket?.abandon(ELSEWHERE);
   }
 
   /** Ask for the microphone, also again after it failed. */
@@ -240,7 +246,7 @@ export class Call {
       onAudio: (index, bytes) => this.devices?.player?.push(index, bytes),
       onOver: (code, reason) => this.#over(code, reason, options.continues ?? ''),
       onDropped: () =>
-        this.dispatch(localNotice('speech_dropped', 'The line is too slow: part of what you said was lost.', 'warning')),
+        this.dispatch(localNotice('speech_dropped', 'While the line was away part of what you said was lost.', 'warning')),
     });
     this.socket.open();
   }
@@ -274,8 +280,9 @@ export class Call {
     if (this.moving) return;
     // What was said is kept, and so is what it was to go on from: unless that is what there is not.
     const kept = began ? (this.state.order.length ? began : '') : code === NOT_FOUND ? '' : continues;
+    const goesOn = code === ELSEWHERE;
     const ending = closeInWords(code, sentence, began !== '', continues !== '');
-    this.dispatch({ type: 'local.over', failed: code !== ENDED, kept, ending });
+    this.dispatch({ type: 'local.over', failed: code !== ENDED, kept: goesOn ? '' : kept, ending });
     if (code === RESTARTING && kept) this.callbacks.onRestart(kept, microphone !== 'off', sound);
   }
 }

@@ -133,6 +133,34 @@ def test_a_call_that_was_hung_up_can_be_continued_or_left_for_a_new_one(
         assert server.link(1).start["continue"] == SESSION
 
 
+def test_a_call_in_another_tab_is_told_of_and_moves_here(
+    playwright: Playwright, server: ScriptedServer
+) -> None:
+    with open_page(playwright, server.url, flags=FAKE) as page:
+        link = steps.start(page, server)
+        said(page, link)
+        second = page.context.new_page()
+        second.goto(server.url)
+        second.click("#talk")
+        expect(second.locator(".notice")).to_contain_text("You are talking in another tab.")
+        second.click("text=Leave it there")
+        expect(second.locator(".notice")).to_have_count(0)
+        assert len(server.links) == 1
+        second.click("#talk")
+        second.click("text=Move it here")
+        again = come_back(server, link)
+        expect(page.locator("#status-word")).to_have_text("Continued in another tab")
+        expect(second.locator(".line .said")).to_have_text(["What time is it?"])
+        again.wait_frames(10)
+        assert not any(text["type"] == "session.end" for text in link.texts)
+        # The first tab may talk again once the call is over here.
+        second.click("#hangup")
+        again.wait_type("session.end")
+        page.click("#talk")
+        server.link(2).ready()
+        expect(page.locator("#status-word")).to_have_text("Listening")
+
+
 def test_a_server_that_is_restarted_is_tried_until_it_is_back(
     playwright: Playwright, server: ScriptedServer
 ) -> None:

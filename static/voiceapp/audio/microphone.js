@@ -3,7 +3,7 @@
 
 import { FRAME_MS } from './pcm.js';
 
-/** @typedef {'insecure' | 'denied' | 'dismissed' | 'missing' | 'busy' | 'unsupported' | 'failed'} Problem */
+/** @typedef {'insecure' | 'denied' | 'dismissed' | 'missing' | 'busy' | 'unsupported' | 'unloaded' | 'failed'} Problem */
 /**
  * @typedef {{
  *   onFrame: (frame: import('./frames.js').Frame, at: number) => void, onWaiting: () => void,
@@ -92,9 +92,9 @@ export class Microphone {
     this.#adopt(stream);
     try {
       await this.host.attach(this.build);
-    } catch {
+    } catch (error) {
       this.close();
-      throw new MicrophoneError('unsupported');
+      throw error instanceof MicrophoneError ? error : new MicrophoneError('unsupported');
     }
     navigator.mediaDevices.addEventListener('devicechange', this.onDevices);
   }
@@ -150,7 +150,13 @@ export class Microphone {
       void home.resume().catch(() => {});
       source = home.createMediaStreamSource(stream);
     }
-    await home.audioWorklet.addModule(new URL('./capture-worklet.js', import.meta.url).href);
+    try {
+      await home.audioWorklet.addModule(new URL('./capture-worklet.js', import.meta.url).href);
+    } catch (error) {
+      // The specification's name for a module that could not be fetched.
+      if (error instanceof DOMException && error.name === 'AbortError') throw new MicrophoneError('unloaded');
+      throw error;
+    }
     if (this.closed || this.stream !== stream) return;
     const node = new AudioWorkletNode(home, 'voiceapp-capture', {
       numberOfInputs: 1, numberOfOutputs: 1, channelCount: 1, channelCountMode: 'explicit',
@@ -203,6 +209,8 @@ export class Microphone {
   async #recover() {
     if (this.closed || this.recovering) return;
     this.recovering = true;
+    // Where a browser does not end it, the old track would go on counting as live.
+    stopTracks(this.stream);
     this.callbacks.onLost();
     /** @type {Problem} */
     let problem = 'missing';
@@ -219,7 +227,7 @@ export class Microphone {
         this.callbacks.onBack(stream.getAudioTracks()[0]?.label ?? '');
         return;
       } catch (error) {
-        problem = await classify(error);
+        problem = error instanceof MicrophoneError ? error.problem : await classify(error);
       }
     }
     this.recovering = false;
@@ -232,5 +240,14 @@ function stopTracks(stream) {
   for (const track of stream?.getTracks() ?? []) {
     track.onended = track.onmute = track.onunmute = null;
     track.stop();
+  }
+}
+
+/** @returns {Promise<boolean>} whether the browser gives the microphone without asking */
+export async function givenUnasked() {
+  try {
+    return (await navigator.permissions.query({ name: /** @type {PermissionName} */ ('microphone') })).state === 'granted';
+  } catch {
+    return false;
   }
 }

@@ -1,6 +1,7 @@
 // @ts-check
 /** The speaker: hands the assistant's audio to the playback worklet and tells what was really played. */
 import { FORMATS } from './pcm.js';
+import { blankTrack } from './track.js';
 
 /**
  * @typedef {{kind: 'push', item: string, bytes: Uint8Array} | {kind: 'finish', item: string}
@@ -13,12 +14,7 @@ import { FORMATS } from './pcm.js';
  *      items: {item: string, played: number}[]}} FromWorklet
  */
 /** @typedef {{item_id: string, content_index: number, played_ms: number, final: boolean}} Report */
-/**
- * @typedef {{id: string, contentIndex: number, chunks: Uint8Array[], dropped: number, received: number,
- *   played: number, base: number, finished: boolean, final: boolean}} Track
- * One item's audio: `chunks` are those not played to their end, kept so that a new context can play on; `dropped`
- * counts the samples before them; `base` the samples played in contexts before this one.
- */
+/** @typedef {import('./track.js').Track} Track */
 /**
  * @typedef {{
  *   onReport: (report: Report) => void, onStarted: (itemId: string, time: number) => void,
@@ -298,13 +294,4 @@ export class Player {
       if (track.final) this.tracks.delete(id);
     }
   }
-}
-
-/**
- * @param {string} id
- * @param {number} contentIndex
- * @returns {Track}
- */
-function blankTrack(id, contentIndex) {
-  return { id, contentIndex, chunks: [], dropped: 0, received: 0, played: 0, base: 0, finished: false, final: false };
 }

@@ -41,8 +41,11 @@ export class Devices {
     const { dispatch } = this.callbacks;
     const opened = this.host.open();
     this.#openPlayer(format);
-    opened.catch(() =>
-      dispatch(localNotice('sound', 'This browser cannot play sound here. The words still come.', 'warning')));
+    opened.catch((error) => {
+      const unloaded = error instanceof Error && error.name === 'AbortError';
+      const cause = unloaded ? 'The sound could not be loaded: the server may be away.' : 'This browser cannot play sound here.';
+      dispatch(localNotice('sound', `${cause} The words still come.`, 'warning'));
+    });
   }
 
   /**

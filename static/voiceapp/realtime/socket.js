@@ -19,7 +19,7 @@ import { Timers } from './timers.js';
  *   onEvent: (event: ServerEvent) => void, onAudio: (index: number, bytes: Uint8Array) => void,
  *   onOver: (code: number, reason: string) => void, onDropped: () => void,
  * }} SocketCallbacks
- * `onOver` comes once, when the socket will not come back; `onDropped` when microphone audio was thrown away.
+ * `onOver` comes once, when the socket will not come back; `onDropped` when speech was thrown away.
  */
 /** @typedef {import('./surroundings.js').Surroundings} Surroundings */
 /** @typedef {import('./events.js').SessionStart} SessionStart */
@@ -98,10 +98,11 @@ export class RealtimeSocket {
   /**
    * Send a microphone frame now, or keep it for when the session is there again.
    * @param {Uint8Array<ArrayBuffer>} bytes
+   * @param {boolean} [loud] whether somebody may be speaking in it
    */
-  sendFrame(bytes) {
+  sendFrame(bytes, loud = true) {
     if (this.over) return;
-    this.waiting.addFrame(bytes);
+    this.waiting.addFrame(bytes, loud);
     if (this.attached && this.socket && this.socket.bufferedAmount < CONGESTED_BYTES) this.#flushFrames(this.socket);
     else if (this.waiting.trimFrames()) this.callbacks.onDropped();
   }
@@ -130,6 +131,16 @@ export class RealtimeSocket {
     socket?.close(1000);
   }
 
+  /**
+   * Let go of the session without ending it.
+   * @param {number} code why, as a close code
+   */
+  abandon(code) {
+    const { socket } = this;
+    if (!this.over) this.#finish(code, '');
+    socket?.close(1000);
+  }
+
   #connect() {
     const socket = this.around.makeSocket(this.options.url);
     socket.binaryType = 'arraybuffer';
@@ -155,22 +166,14 @@ export class RealtimeSocket {
     this.#ping(socket);
   }
 
-  /**
-   * @param {WebSocket} socket
-   * @param {string | ArrayBuffer} data
-   */
-  #received(socket, data) {
+  #received(/** @type {WebSocket} */ socket, /** @type {string | ArrayBuffer} */ data) {
     if (socket !== this.socket || this.over) return;
     this.timers.clear('dead');
     if (typeof data === 'string') this.#receivedText(socket, data);
     else this.#receivedAudio(data);
   }
 
-  /**
-   * @param {WebSocket} socket
-   * @param {string} data
-   */
-  #receivedText(socket, data) {
+  #receivedText(/** @type {WebSocket} */ socket, /** @type {string} */ data) {
     const event = parseEvent(data);
     if (!event) return;
     if (event.type === 'session.resumed') {

@@ -41,11 +41,11 @@ import { serverUnavailable, toolHandlers } from './tools.js';
  *   approvals: readonly import('./tools.js').Approval[], notices: readonly import('./notices.js').Notice[], noticeKey: number,
  *   ending: import('../realtime/events.js').Ending | null, offer: Offer | null,
  *   limits: Readonly<Record<string, Left>>, parting: boolean, settings: import('./settings.js').Settings,
- *   sound: boolean, answersSpoken: boolean, kept: string, restored: boolean,
+ *   sound: boolean, answersSpoken: boolean, kept: string, restored: boolean, elsewhere: boolean,
  * }} State
  * `parting`: the user hung up, which can still be taken back. `sound`: the speaker is on; `answersSpoken`: the service
  * speaks its answers, and does not only write them. `kept`: the session that ended and can be continued; `restored`: the
- * page was loaded anew meanwhile.
+ * page was loaded anew meanwhile; `elsewhere`: another tab has a call.
  * `seen` is the order in which items became known, `order` that of the conversation.
  */
 /**
@@ -60,7 +60,7 @@ export function initialState() {
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
     captions: captionsOf(), seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
-    limits: {}, parting: false, settings: DEFAULTS, sound: true, answersSpoken: true, kept: '', restored: false,
+    limits: {}, parting: false, settings: DEFAULTS, sound: true, answersSpoken: true, kept: '', restored: false, elsewhere: false,
   };
 }
 
@@ -258,6 +258,7 @@ const HANDLERS = {
   'local.setting': (state, event) => ({ ...state, settings: { ...state.settings, ...event.settings } }),
   // Nothing else changes: what is taken back goes on where it was.
   'local.parting': (state, event) => ({ ...state, parting: event.ending !== null, ending: event.ending }),
+  'local.elsewhere': (state, event) => ({ ...state, elsewhere: event.on }),
   'local.restored': (state, event) => restored({ ...initialState(), settings: state.settings }, event.kept, event.at),
   'local.over': (state, event) => ({
     ...state, parting: false, kept: event.kept ?? '', offer: null, approvals: [], phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,

@@ -10,6 +10,7 @@
  *   | {type: 'local.socket', phase: 'reconnecting'}
  *   | {type: 'local.offer', offer: import('./conversation.js').Offer | null}
  *   | {type: 'local.setting', settings: Partial<Settings>}
+ *   | {type: 'local.elsewhere', on: boolean}
  *   | {type: 'local.restored', kept: Partial<State>, at: number}
  *   | {type: 'local.parting', ending: import('../realtime/events.js').Ending | null}
  *   | {type: 'local.over', failed: boolean, kept?: string, ending: import('../realtime/events.js').Ending}

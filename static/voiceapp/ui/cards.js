@@ -7,6 +7,7 @@ import { PROBLEMS } from './words.js';
  * @typedef {{
  *   onRetryMicrophone: () => void, onDismiss: (key: number) => void,
  *   onAcceptOffer: () => void, onDeclineOffer: () => void, onTakeBack: () => void, onContinue: () => void,
+ *   onMoveHere: () => void, onStayElsewhere: () => void,
  * }} CardCallbacks
  */
 /** @typedef {{word: string, act: () => void} | {word: string, href: string}} Action */
@@ -66,6 +67,14 @@ export class Cards {
         key: `kept ${state.kept}`, level: 'info', title: '', detail: 'What was said is kept.',
         actions: [
           { word: 'Continue', act: () => callbacks.onContinue() }, { word: 'Read it', href: `/sessions/${encodeURIComponent(state.kept)}/` },
+        ],
+      });
+    }
+    if (state.elsewhere && !inCall) {
+      cards.push({
+        key: 'elsewhere', level: 'info', title: '', detail: 'You are talking in another tab.',
+        actions: [
+          { word: 'Move it here', act: () => callbacks.onMoveHere() }, { word: 'Leave it there', act: () => callbacks.onStayElsewhere() },
         ],
       });
     }

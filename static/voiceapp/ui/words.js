@@ -67,6 +67,11 @@ export const PROBLEMS = {
     detail: 'Use a current Chrome, Edge, Firefox or Safari.',
     retry: false,
   },
+  unloaded: {
+    title: 'A part of the page could not be loaded',
+    detail: 'The server may be away. Check your network, then try again.',
+    retry: true,
+  },
   failed: {
     title: 'The microphone did not start',
     detail: 'Check that it works in another program, then try again.',
