@@ -21,6 +21,7 @@ const view = new View({
   onRetryMicrophone: () => call.openMicrophone(),
   onDismiss: (key) => call.dispatch({ type: 'local.dismiss', key }),
   onTakeBack: () => call.takeBack(),
+  onRedraw: () => show(),
   onMoveHere: () => void moveHere(),
   onStayElsewhere: () => call.dispatch({ type: 'local.elsewhere', on: false }),
   onContinue: () => void begin(call.state.kept),

@@ -226,8 +226,10 @@ export class Call {
       dispatch: (event) => this.dispatch(event),
       onFrame: (frame, at) => this.turns.hear(frame, at),
       onMicrophoneLost: () => this.turns.microphoneLost(),
-      onReport: ({ final, ...report }) =>
-        this.send({ type: 'playback.report', ...report, ...(final ? { final } : {}), seq: this.socket?.seq ?? 0 }),
+      onReport: ({ final, ...report }) => {
+        this.send({ type: 'playback.report', ...report, ...(final ? { final } : {}), seq: this.socket?.seq ?? 0 });
+        if (final) this.dispatch({ type: 'local.sounded', item_id: report.item_id });
+      },
       onStarted: (itemId, at) => this.turns.answered(itemId, at),
     });
   }

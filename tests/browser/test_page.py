@@ -47,9 +47,8 @@ def test_a_turn_from_talk_to_the_answer(playwright: Playwright, server: Scripted
         found = re.fullmatch(r"answered in (\d\.\d\d) s, (\d\.\d\d) s after your last word", meta)
         assert found, meta
         assert 0 < float(found[1]) < float(found[2]) < 9
-        live = page.locator("#announcer").inner_text()
-        assert "You said: What time is it?" in live
-        assert "It is noon." not in live, "a spoken answer is heard already"
+        # What one hears anyhow is not said by a screen reader as well.
+        assert page.locator("#announcer").inner_text().split() == ["Listening"]
 
 
 def test_unheard_words_are_struck(playwright: Playwright, server: ScriptedServer) -> None:

@@ -21,6 +21,7 @@
  *   | {type: 'local.awaiting', on: boolean}
  *   | {type: 'local.stalled', on: boolean}
  *   | {type: 'local.playing', item_id: string | null}
+ *   | {type: 'local.sounded', item_id: string}
  *   | {type: 'local.timing', item_id: string, after_stop_ms: number, after_word_ms: number | null}
  *   | {type: 'local.notice', code: string, message: string, level: import('./notices.js').Level}
  *   | {type: 'local.dismiss', key: number}

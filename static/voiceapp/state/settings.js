@@ -1,13 +1,17 @@
 // @ts-check
 /** What the reader of the page chose for this browser: read once, kept with each change. Pure but for the storage it is given. */
 
-/** @typedef {{keys: boolean}} Settings `keys`: whether single keys act */
+/**
+ * @typedef {{keys: boolean, announce: 'all' | 'changes' | 'nothing', timings: boolean}} Settings
+ * `keys`: whether single keys act; `announce`: what a screen reader is told of a call; `timings`: whether the page
+ * shows how long answers took, and the names of tools.
+ */
 /** @typedef {Pick<Storage, 'getItem' | 'setItem'>} Kept */
 
 /** @type {Readonly<Settings>} */
-export const DEFAULTS = { keys: true };
+export const DEFAULTS = { keys: true, announce: 'changes', timings: false };
 /** What each may be; anything else that is kept is passed over. @type {{[N in keyof Settings]: readonly Settings[N][]}} */
-const ALLOWED = { keys: [true, false] };
+const ALLOWED = { keys: [true, false], announce: ['all', 'changes', 'nothing'], timings: [true, false] };
 const KEPT_AS = 'voiceapp.settings';
 
 /**

@@ -1,6 +1,7 @@
 // @ts-check
 /** Puts the state on the page. */
 import { status } from '../state/conversation.js';
+import { Announcements } from './announcements.js';
 import { Approvals } from './approvals.js';
 import { Captions } from './captions.js';
 import { Cards } from './cards.js';
@@ -8,6 +9,7 @@ import { Controls } from './controls.js';
 import { find } from './find.js';
 import { Rings, loudness } from './rings.js';
 import { SettingsDialog } from './settings.js';
+import { Steady } from './steady.js';
 import { STATUS, hintOf, leftOf } from './words.js';
 
 /** @typedef {import('../state/conversation.js').State} State */
@@ -15,6 +17,7 @@ import { STATUS, hintOf, leftOf } from './words.js';
 /**
  * @typedef {import('./cards.js').CardCallbacks & {
  *   onAnswer: (id: string, approve: boolean) => void, onSetting: (name: string, value: unknown) => void,
+ *   onRedraw: () => void,
  * }} ViewCallbacks
  */
 
@@ -39,7 +42,13 @@ export class View {
     this.requestsLeft = find('requests-left', HTMLElement);
     this.tokensLeft = find('tokens-left', HTMLElement);
     this.rings = new Rings(find('rings', HTMLCanvasElement));
-    this.captions = new Captions(this.log, (text) => this.say(text));
+    this.announcements = new Announcements();
+    this.steady = new Steady(() => callbacks.onRedraw());
+    this.captions = new Captions(this.log, (caption, text) => {
+      if (this.announcements.ofCaption(caption, this.announce)) this.say(text);
+    });
+    /** @type {import('../state/settings.js').Settings['announce']} */
+    this.announce = 'changes';
     this.cards = new Cards(find('cards', HTMLElement), callbacks, (text) => this.say(text), () => this.controls.focus());
     this.approvals = new Approvals(find('approvals', HTMLElement), callbacks.onAnswer, (text) => {
       this.alert.textContent = text;
@@ -57,7 +66,8 @@ export class View {
    * @param {(caption: import('../state/conversation.js').Caption) => number} progress
    */
   show(state, progress) {
-    const now = status(state);
+    this.announce = state.settings.announce;
+    const now = this.steady.of(status(state), state.holding || state.muted);
     const inCall = IN_CALL.has(state.phase) && !state.parting;
     // Before the cards take their room, or give it back.
     const follow = this.captions.atEnd;
@@ -115,7 +125,7 @@ export class View {
     }
     this.rings.show(now);
     if (now === 'failed') this.alert.textContent = `${over?.title ?? word}. ${over?.detail ?? ''}`;
-    else if (now !== 'idle') this.say(over ? over.title : word);
+    if (this.announcements.ofState(now, state.settings.announce)) this.say(over ? over.title : word);
   }
 
   /**

@@ -148,3 +148,14 @@ test('a conversation that begins in writing is answered in writing until the ser
   const back = run([{ type: 'local.sound', on: true }], agreed);
   assert.deepEqual([back.sound, back.answersSpoken], [true, false], 'the service has not said so yet');
 });
+
+test('from the end of the answer in words to its first sound it is still due, and silent ones end it', () => {
+  const announced = live(
+    { type: 'response.created', response: { id: 'r' } },
+    { type: 'audio.item', index: 0, item_id: 'a1' }, { type: 'response.done', response: { id: 'r' } },
+  );
+  assert.equal(status(announced), 'thinking');
+  assert.equal(status(run([{ type: 'local.playing', item_id: 'a1' }], announced)), 'speaking');
+  assert.equal(status(run([{ type: 'local.sounded', item_id: 'a1' }], announced)), 'listening');
+  assert.equal(status(run([{ type: 'audio.cut', item_id: 'a1' }], announced)), 'listening');
+});
