@@ -44,6 +44,7 @@ _FROM_THE_PAGE: Final[tuple[ClientMessage | Event, ...]] = (
     page.PlaybackReport(item_id="item_a1", content_index=0, played_ms=1480.5, final=True, seq=42),
     page.Ping(seq=42),
     page.SessionEnd(),
+    page.SessionOutput(audio=False),
     events.InputAudioBufferCommit(),
     events.OutputAudioBufferClear(),
     events.ConversationItemCreate(item=_TYPED),
@@ -65,6 +66,7 @@ _TO_THE_PAGE: Final[tuple[ServerMessage | ToolCallEvent, ...]] = (
     page.SessionAssistant(
         assistant=page.PageAssistant(slug="clerk", name="Clerk"), turn_detection=None, transcription=True
     ),
+    page.SessionOutputChanged(audio=False),
     page.SessionHistory(
         same_session=False,
         items=[

@@ -25,7 +25,6 @@ MOST_ATTRIBUTES: Final = 12
 
 LONG_MODULES: Final = {
     "protocol/events.py": "One struct for each event of the Realtime API: a table.",
-    "protocol/page.py": "One struct for each message of the page's socket: a table.",
 }
 LONG_FUNCTIONS: Final[dict[str, str]] = {}
 
@@ -34,6 +33,7 @@ ELSEWHERE: Final[dict[str, str]] = {
     "clients/chat_as_responses.py": "tests/clients/test_model_host.py serves an endpoint of chat with it.",
     "conversation/conversation.py": "tests/laws/test_conversation.py, in any order of events.",
     "conversation/parts.py": "tests/laws/test_conversation.py: the parts of whole conversations.",
+    "protocol/close_codes.py": "tests/protocol/test_page.py: the codes, and what the page knows of them.",
     "records/store/entries.py": "No behaviour: structs of what is handed over.",
     "engine/inference/loading.py": "tests/engine/server/test_connection.py: models that fail and load again.",
     "engine/server/client_secrets.py": "tests/engine/server/test_client_secret_views.py makes and uses them.",

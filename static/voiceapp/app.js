@@ -1,11 +1,17 @@
 // @ts-check
 /** Starts the page: wires its buttons, keys and text box to one `Call` and one `View`. */
+import { givenUnasked } from './audio/microphone.js';
 import { Call } from './call.js';
-import { isComposing, sends } from './ui/keys.js';
-import { View, find } from './ui/view.js';
+import { Tabs } from './call/tabs.js';
+import { keepCall, takeCall } from './state/kept_call.js';
+import { isSetting, keepSettings, readSettings } from './state/settings.js';
+import { Composer } from './ui/composer.js';
+import { find } from './ui/find.js';
+import { Keyboard } from './ui/keyboard.js';
+import { Pickers } from './ui/pickers.js';
+import { View } from './ui/view.js';
 
 /** @typedef {import('./realtime/events.js').PageConfig} PageConfig */
-/** @typedef {import('./realtime/events.js').Assistant} Assistant */
 
 /** @type {PageConfig} */
 const config = JSON.parse(find('page-config', HTMLScriptElement).textContent ?? '{}');
@@ -14,17 +20,40 @@ const view = new View({
   onDeclineOffer: () => declineOffer(),
   onRetryMicrophone: () => call.openMicrophone(),
   onDismiss: (key) => call.dispatch({ type: 'local.dismiss', key }),
+  onTakeBack: () => call.takeBack(),
+  onRedraw: () => show(),
+  onMoveHere: () => void moveHere(),
+  onStayElsewhere: () => call.dispatch({ type: 'local.elsewhere', on: false }),
+  onContinue: () => void begin(call.state.kept),
   onAnswer: (id, approve) => call.answerApproval(id, approve),
+  onSetting: (name, value) => choosesSetting(name, value),
 });
-const call = new Call(socketUrl(), (state) => {
-  if (state.phase === 'connecting' && !state.order.length) view.captions.clear();
-  show();
+const { talk, mute, sound, interrupt, hangup } = view.controls;
+const call = new Call(socketUrl(), {
+  onChange: (state) => {
+    if (state.phase === 'connecting' && !state.order.length) view.captions.clear();
+    if (state.phase === 'ended' || state.phase === 'failed') tabs.release();
+    show();
+  },
+  onRestart: (sessionId, withMicrophone, withSound) => {
+    goOn(sessionId, withMicrophone, withSound, RESTART_MS);
+    call.dispatch({ type: 'notice', code: 'upstream_starting', message: 'It goes on by itself once the server is back.', level: 'info' });
+  },
 });
-const picker = find('assistant', HTMLSelectElement);
-const voicePicker = find('voice', HTMLSelectElement);
-const box = find('message', HTMLTextAreaElement);
-/** Who speaks in the session that goes on, and with which voice. */
-let current = { slug: '', voice: '' };
+const tabs = new Tabs(
+  navigator.locks, 'BroadcastChannel' in window ? new BroadcastChannel('voiceapp') : null, String(Math.random()),
+  () => {
+    const left = call.leave();
+    call.handOver();
+    return left && { ...left, ...pickers.current, at: Date.now() };
+  },
+);
+const pickers = new Pickers(config.assistants, () => choose());
+const composer = new Composer(sendText);
+/** A server that is restarted is tried for this long. */
+const RESTART_MS = 90_000;
+/** The user has switched the speaker by hand in this conversation. */
+let soundChosen = false;
 const samples = new Float32Array(512);
 let lastProgress = -1;
 
@@ -39,27 +68,28 @@ function socketUrl() {
 function show() {
   const { slug, offer } = call.state;
   // Another assistant may have been handed the call.
-  if (call.active && slug && slug !== current.slug && !offer && config.assistants.some((one) => one.slug === slug)) {
-    picker.value = slug;
-    showVoices();
-    current = { slug, voice: voicePicker.value };
-  }
-  picker.disabled = voicePicker.disabled = call.active && call.state.phase !== 'live';
+  if (call.active && slug && slug !== pickers.current.slug && !offer && pickers.choose(slug)) pickers.begin();
+  pickers.enable(!call.active || call.state.phase === 'live');
   view.show(call.state, (caption) => call.progress(caption.id) ?? (caption.done || !call.active ? 1 : 0));
 }
 
-/** @returns {Assistant} */
-function chosen() {
-  const found = config.assistants.find((assistant) => assistant.slug === picker.value) ?? config.assistants[0];
-  if (!found) throw new Error('No assistant is set up.');
-  return found;
+/**
+ * Whether this tab may talk; else the page says that another one does.
+ * @returns {Promise<boolean>}
+ */
+async function mayTalk() {
+  const free = await tabs.claim();
+  if (call.state.elsewhere === free) call.dispatch({ type: 'local.elsewhere', on: !free });
+  return free;
 }
 
-/** Offer the voices of the chosen assistant, if there is a choice. */
-function showVoices() {
-  const voices = config.assistants.length ? (chosen().voices ?? []) : [];
-  voicePicker.replaceChildren(...voices.map((voice) => new Option(voice, voice)));
-  find('voice-picker', HTMLElement).hidden = voices.length < 2;
+/** Have the other tab let go of its call, and go on with it here. */
+async function moveHere() {
+  const kept = await tabs.takeOver();
+  call.dispatch({ type: 'local.elsewhere', on: false });
+  if (!kept) return;
+  goBackTo(kept);
+  if (kept.state.microphone !== 'off') call.openMicrophone();
 }
 
 /** Start with whom and what is chosen, from an earlier conversation where one is to be continued. */
@@ -69,33 +99,70 @@ function start(/** @type {boolean} */ withMicrophone) {
     delete config.continues;
     history.replaceState(null, '', '/');
   }
-  current = { slug: picker.value, voice: voicePicker.value };
-  call.start(chosen(), withMicrophone, {
-    ...(voicePicker.value ? { voice: voicePicker.value } : {}), ...(continues ? { continues } : {}),
-  });
+  soundChosen = false;
+  call.start(pickers.chosen, withMicrophone, { ...pickers.begin(), ...(continues ? { continues } : {}) });
+}
+
+/**
+ * Go on from a session that has ended, in a new one that knows what was said.
+ * @param {string} continues
+ * @param {boolean} withMicrophone
+ * @param {boolean} withSound
+ * @param {number} [patienceMs] how long to try where the server is away
+ */
+function goOn(continues, withMicrophone, withSound, patienceMs) {
+  // It is let go of with the session that ended.
+  void tabs.claim();
+  call.start(pickers.chosen, withMicrophone, { continues, ...pickers.begin() }, withSound, patienceMs);
+}
+
+/** Go on with the call that this tab had before the page was loaded anew, if its session still waits. */
+async function resume() {
+  const kept = takeCall(() => sessionStorage, Date.now());
+  if (!kept) return;
+  if (!(await tabs.claimAgain())) {
+    // This tab is a copy of one that talks.
+    call.dispatch({ type: 'local.elsewhere', on: true });
+    return;
+  }
+  goBackTo(kept);
+  // Else the browser would ask, and nobody has pressed anything: the dial's button goes on then.
+  const { microphone } = kept.state;
+  if (microphone !== 'off' && (await givenUnasked())) call.openMicrophone();
+}
+
+/** @param {import('./state/kept_call.js').KeptCall} kept */
+function goBackTo(kept) {
+  pickers.choose(kept.slug, kept.voice);
+  pickers.begin();
+  call.resume(pickers.chosen, kept);
+}
+
+/** The page goes: its call waits for the next one, in this tab. */
+function leave() {
+  const left = call.leave();
+  if (left) keepCall(() => sessionStorage, { ...left, ...pickers.current, at: Date.now() });
 }
 
 /** Somebody else, or another voice, was chosen: while a conversation goes on that takes a new session. */
 function choose() {
   if (!call.active) return;
-  const same = picker.value === current.slug && voicePicker.value === current.voice;
-  const name = picker.value === current.slug ? `the voice “${voicePicker.value}”` : chosen().name;
-  const offer = { slug: picker.value, voice: voicePicker.value, name, now: call.state.assistant };
-  call.dispatch({ type: 'local.offer', offer: same ? null : offer });
+  const { slug, voice } = pickers.wanted;
+  const name = slug === pickers.current.slug ? `the voice “${voice}”` : pickers.chosen.name;
+  const offer = { slug, voice, name, now: call.state.assistant };
+  call.dispatch({ type: 'local.offer', offer: pickers.same ? null : offer });
 }
 
 function acceptOffer() {
   const { offer } = call.state;
   if (!offer) return;
-  current = { slug: offer.slug, voice: offer.voice };
-  call.continueWith(chosen(), offer.voice);
+  pickers.begin();
+  call.continueWith(pickers.chosen, offer.voice);
 }
 
 function declineOffer() {
   call.dispatch({ type: 'local.offer', offer: null });
-  picker.value = current.slug;
-  showVoices();
-  if (current.voice) voicePicker.value = current.voice;
+  pickers.choose(pickers.current.slug, pickers.current.voice);
 }
 
 /** @returns {number} RMS of what the speaker plays now */
@@ -119,102 +186,110 @@ function animate() {
   lastProgress = progress;
 }
 
-/** Send what is in the text box; starts a conversation without microphone where there is none. */
-function sendText() {
-  const text = box.value.trim();
-  if (!text || !config.assistants.length) return;
-  if (!call.active) start(false);
+/**
+ * Send what was written; starts a conversation without microphone where there is none.
+ * @param {string} text
+ * @returns {Promise<boolean>} whether it went
+ */
+async function sendText(text) {
+  const begins = () => !call.active || call.state.parting;
+  if (!config.assistants.length || (begins() && !(await mayTalk()))) return false;
+  if (begins()) start(false);
   call.turns.type(text);
-  box.value = '';
-  resizeBox();
+  return true;
 }
 
-/** Let the text box grow with its text. */
-function resizeBox() {
-  box.style.setProperty('--lines', String(Math.min(6, box.value.split('\n').length)));
+/**
+ * Begin to talk, or go on from what ended badly.
+ * @param {string} [kept] the session to go on from
+ */
+async function begin(kept = call.state.phase === 'failed' ? call.state.kept : '') {
+  if (!(await mayTalk())) return;
+  if (call.active && !call.state.parting) return;
+  if (kept) goOn(kept, true, call.state.sound);
+  else start(true);
+}
+
+/** Whoever wrote so far speaks as well, and is answered aloud unless the speaker was switched off by hand. */
+function speakToo() {
+  call.openMicrophone();
+  if (!soundChosen && !call.state.sound) call.setSound(true);
 }
 
 /** @param {Event} event */
 function pressTalk(event) {
   if (call.state.stalled) {
     call.resumeSound();
-  } else if (call.active && call.state.pushToTalk) {
-    if (event instanceof PointerEvent) view.talk.setPointerCapture(event.pointerId);
+  } else if (call.active && call.state.pushToTalk && call.state.microphone === 'on') {
+    if (event instanceof PointerEvent) talk.setPointerCapture(event.pointerId);
     call.turns.hold();
   }
 }
 
-/** @param {KeyboardEvent} event */
-function isTyping(event) {
-  return event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLSelectElement;
+/**
+ * Somebody set something in the dialog: it holds from now on, also after a reload.
+ * @param {string} name
+ * @param {unknown} value
+ */
+function choosesSetting(name, value) {
+  if (!isSetting(name, value)) return;
+  call.dispatch({ type: 'local.setting', settings: { [name]: value } });
+  keepSettings(() => localStorage, call.state.settings);
 }
 
-/** @param {KeyboardEvent} event */
-function keyDown(event) {
-  // Escape gives a word up that an input method puts together, and no answer.
-  if (isComposing(event)) return;
-  if (event.key === 'Escape') {
-    call.turns.interrupt();
-    return;
-  }
-  if (event.code !== 'Space' || !call.state.pushToTalk || !call.active || isTyping(event)) return;
-  // The other buttons keep their space bar.
-  if (event.target instanceof HTMLButtonElement && event.target !== view.talk) return;
-  if (event.target instanceof HTMLAnchorElement) return;
-  event.preventDefault();
-  if (!event.repeat) call.turns.hold();
+/** @param {import('./ui/shortcuts.js').Shortcut} shortcut */
+function act(shortcut) {
+  if (shortcut === 'stop') call.turns.interrupt();
+  else if (shortcut === 'hold') call.turns.hold();
+  else if (shortcut === 'mute') mute.click();
+  else if (shortcut === 'write') composer.focus();
+  else view.settings.open();
 }
 
 function wire() {
-  for (const assistant of config.assistants) picker.add(new Option(assistant.name, assistant.slug));
-  find('picker', HTMLElement).hidden = config.assistants.length < 2;
-  if (config.assistants.some(({ slug }) => slug === config.continues?.assistant)) {
-    picker.value = config.continues?.assistant ?? '';
-  }
-  showVoices();
-  picker.addEventListener('change', () => {
-    showVoices();
-    choose();
+  pickers.choose(config.continues?.assistant ?? '');
+  talk.addEventListener('click', () => {
+    if (!config.assistants.length) return;
+    if (!call.active || call.state.parting) void begin();
+    else if (['off', 'problem'].includes(call.state.microphone)) speakToo();
   });
-  voicePicker.addEventListener('change', choose);
-  view.talk.addEventListener('click', () => {
-    if (!call.active && config.assistants.length) start(true);
-  });
-  view.talk.addEventListener('pointerdown', pressTalk);
+  talk.addEventListener('pointerdown', pressTalk);
   for (const name of ['pointerup', 'pointercancel', 'lostpointercapture']) {
-    view.talk.addEventListener(name, () => call.turns.release());
+    talk.addEventListener(name, () => call.turns.release());
   }
-  view.talk.addEventListener('contextmenu', (event) => event.preventDefault());
-  view.talk.addEventListener('keydown', (event) => {
+  talk.addEventListener('contextmenu', (event) => event.preventDefault());
+  talk.addEventListener('keydown', (event) => {
     if ((event.key === 'Enter' || event.key === ' ') && !event.repeat) pressTalk(event);
   });
-  view.talk.addEventListener('keyup', (event) => {
-    if (event.key === 'Enter') call.turns.release();
+  talk.addEventListener('keyup', (event) => {
+    if (event.key === 'Enter' || event.key === ' ') call.turns.release();
   });
-  view.mute.addEventListener('click', () => call.turns.mute(!call.state.muted));
-  view.interrupt.addEventListener('click', () => call.turns.interrupt());
-  find('hangup', HTMLButtonElement).addEventListener('click', () => call.hangUp());
-  find('composer', HTMLFormElement).addEventListener('submit', (event) => {
-    event.preventDefault();
-    sendText();
+  mute.addEventListener('click', () => call.turns.mute(!call.state.muted));
+  sound.addEventListener('click', () => {
+    soundChosen = true;
+    call.setSound(!call.state.sound);
   });
-  box.addEventListener('input', resizeBox);
-  box.addEventListener('keydown', (event) => {
-    if (!sends(event)) return;
-    event.preventDefault();
-    sendText();
+  interrupt.addEventListener('click', () => call.turns.interrupt());
+  hangup.addEventListener('click', () => call.hangUp());
+  document.addEventListener('click', (event) => {
+    // A call goes on beside what is looked up.
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (!link || link.hash) return;
+    link.target = call.active && !call.state.parting ? '_blank' : '';
+    link.rel = 'noopener';
   });
-  document.addEventListener('keydown', keyDown);
-  document.addEventListener('keyup', (event) => {
-    if (event.code === 'Space') call.turns.release();
-  });
-  window.addEventListener('blur', () => call.turns.release());
   window.addEventListener('online', () => call.socket?.retryNow());
   window.addEventListener('pagehide', (event) => {
-    if (!event.persisted) call.hangUp();
+    if (!event.persisted) leave();
   });
 }
 
 wire();
+new Keyboard({
+  keys: () => call.state.settings.keys, act, release: () => call.turns.release(),
+  holds: () => call.active && !call.state.parting && call.state.pushToTalk,
+});
+call.dispatch({ type: 'local.setting', settings: readSettings(() => localStorage) });
 show();
+void resume();
 requestAnimationFrame(animate);

@@ -235,7 +235,7 @@ class ScriptedServer:
         if path.startswith("/static/") and file.is_file() and file.is_relative_to(ROOT / "static"):
             kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
             return _response(HTTPStatus.OK, file.read_bytes(), kind)
-        return _response(HTTPStatus.NOT_FOUND, b"", "text/plain")
+        return _response(HTTPStatus.NOT_FOUND, b"There is no such page.", "text/plain")
 
     def _page(self) -> str:
         config: dict[str, Any] = {

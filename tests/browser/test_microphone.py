@@ -14,6 +14,13 @@ BUSY = """
 navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotReadableError') };
 """
 
+UNLOADED = """
+const add = AudioWorklet.prototype.addModule;
+AudioWorklet.prototype.addModule = function addModule(url) {
+  return add.call(this, String(url).includes('capture') ? '/away.js' : url);
+};
+"""
+
 
 @pytest.mark.parametrize(
     ("flags", "script", "title"),
@@ -23,8 +30,9 @@ navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', '
         (FAKE, BUSY, "in use"),
         (FAKE, "Object.defineProperty(window, 'isSecureContext', {value: false})", "secure page"),
         (FAKE, "delete window.AudioWorkletNode", "cannot record"),
+        (FAKE, UNLOADED, "could not be loaded"),
     ],
-    ids=["denied", "missing", "busy", "insecure", "unsupported"],
+    ids=["denied", "missing", "busy", "insecure", "unsupported", "unloaded"],
 )  # fmt: skip
 def test_each_microphone_failure_says_what_to_do(
     playwright: Playwright, server: ScriptedServer, flags: list[str], script: str, title: str
@@ -32,7 +40,7 @@ def test_each_microphone_failure_says_what_to_do(
     with open_page(playwright, server.url, flags=flags, scripts=[script] if script else []) as page:
         link = steps.start(page, server)
         expect(page.locator(".notice strong")).to_contain_text(title)
-        expect(page.locator("#status-word")).to_have_text("Text only")
+        expect(page.locator("#status-word")).to_have_text("Writing")
         page.fill("#message", "Still here")
         page.press("#message", "Enter")
         link.wait_type("conversation.item.create")
@@ -84,9 +92,36 @@ def test_a_microphone_that_the_device_switches_off_is_told_and_again_when_it_is_
             expect(page.locator("#status-word")).to_have_text("Listening")
             page.evaluate("turn(true)")
         expect(page.locator(".notice strong")).to_have_text("Your microphone is switched off by the device")
-        expect(page.locator("#status-word")).to_have_text("Text only")
+        expect(page.locator("#status-word")).to_have_text("Writing")
         page.evaluate("turn(false)")
         expect(page.locator(".notice")).to_contain_text("Your microphone is switched on again.")
+        expect(page.locator("#status-word")).to_have_text("Listening")
+
+
+def test_a_microphone_that_goes_without_a_word_can_be_tried_again(
+    playwright: Playwright, server: ScriptedServer
+) -> None:
+    """Some browsers leave the track of a device that was unplugged as it was."""
+    script = """
+    const real = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+    const wait = window.setTimeout.bind(window);
+    window.setTimeout = (run, ms, ...rest) => wait(run, [700, 1500, 3000].includes(ms) ? 50 : ms, ...rest);
+    navigator.mediaDevices.getUserMedia = async (wanted) => {
+      if (window.gone) throw new DOMException('', 'NotFoundError');
+      return real(wanted);
+    };
+    const list = navigator.mediaDevices.enumerateDevices.bind(navigator.mediaDevices);
+    navigator.mediaDevices.enumerateDevices = async () => (window.gone ? [] : list());
+    """
+    with open_page(playwright, server.url, flags=FAKE, scripts=[script]) as page:
+        link = steps.start(page, server)
+        link.wait_frames(10)
+        page.evaluate("window.gone = true; navigator.mediaDevices.dispatchEvent(new Event('devicechange'))")
+        expect(page.locator(".notice strong")).to_have_text("No microphone was found")
+        page.evaluate("window.gone = false")
+        before = len(link.frames)
+        page.get_by_role("button", name="Try again").click()
+        link.wait_frames(before + 20)
         expect(page.locator("#status-word")).to_have_text("Listening")
 
 

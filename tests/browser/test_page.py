@@ -47,9 +47,8 @@ def test_a_turn_from_talk_to_the_answer(playwright: Playwright, server: Scripted
         found = re.fullmatch(r"answered in (\d\.\d\d) s, (\d\.\d\d) s after your last word", meta)
         assert found, meta
         assert 0 < float(found[1]) < float(found[2]) < 9
-        live = page.locator("#announcer").inner_text()
-        assert "You said: What time is it?" in live
-        assert "It is noon." not in live, "a spoken answer is heard already"
+        # What one hears anyhow is not said by a screen reader as well.
+        assert page.locator("#announcer").inner_text().split() == ["Listening"]
 
 
 def test_unheard_words_are_struck(playwright: Playwright, server: ScriptedServer) -> None:
@@ -190,7 +189,8 @@ def test_a_broken_line_is_resumed_without_loss(playwright: Playwright, server: S
 
 def test_every_close_is_told_in_words_and_leads_on(playwright: Playwright, server: ScriptedServer) -> None:
     titles = set()
-    codes = [code.value for code in CloseCode if code > CloseCode.ENDED and not code.resumable]
+    others = (CloseCode.ENDED, CloseCode.FAULT, CloseCode.STOPPING)
+    codes = [code.value for code in CloseCode if code not in others and not code.resumable]
     with open_page(playwright, server.url, flags=FAKE) as page:
         for number, code in enumerate(codes):
             page.click("#talk")
@@ -226,10 +226,10 @@ def test_hanging_up_ends_it_and_the_next_one_starts_clean(
         steps.answer(link, "a1", "", "Old words.", 0.2)
         expect(page.locator(".line")).to_have_count(1)
         page.click("#hangup")
-        link.wait_type("session.end")
         expect(page.locator("#status-word")).to_have_text("The conversation has ended")
         expect(page.locator(".line")).to_have_count(1)
         page.click("#talk")
+        link.wait_type("session.end")
         server.link(1).ready()
         expect(page.locator("#status-word")).to_have_text("Listening")
         expect(page.locator(".line")).to_have_count(0)
@@ -274,23 +274,6 @@ def test_only_with_several_assistants_there_is_a_choice(
         assert two.link().start["assistant"] == "coach"
         expect(page.locator("#assistant")).to_be_disabled()
     two.close()
-
-
-def test_by_keyboard_alone(playwright: Playwright, server: ScriptedServer) -> None:
-    with open_page(playwright, server.url, flags=FAKE) as page:
-        page.locator("#talk").focus()
-        page.keyboard.press("Enter")
-        server.link().ready()
-        expect(page.locator("#status-word")).to_have_text("Listening")
-        # The talk button is gone: the keyboard's place is among the controls, not lost.
-        expect(page.locator("#hangup")).to_be_focused()
-        page.keyboard.press("Shift+Tab")
-        page.keyboard.press("Space")
-        expect(page.locator("#status-word")).to_have_text("Muted")
-        page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
-        expect(page.locator("#status-word")).to_have_text("The conversation has ended")
-        expect(page.locator("#talk")).to_be_focused()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

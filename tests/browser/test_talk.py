@@ -220,12 +220,13 @@ def test_typing_works_without_a_microphone_and_under_the_page_s_own_policy(
         page.press("#message", "Enter")
         expect(page.locator(".line.user .said")).to_have_text("Tell me a joke")
         expect(page.locator(".line.assistant .said")).not_to_be_empty()
-        expect(page.locator("#status-word")).to_have_text("Text only")
+        expect(page.locator("#status-word")).to_have_text("Writing")
+        page.click("#sound")
         page.fill("#message", "What is the weather going to be like in Paris this weekend?")
         page.press("#message", "Enter")
         expect(page.locator("#status-word")).to_have_text("Speaking")
         page.keyboard.press("Escape")
-        expect(page.locator("#status-word")).to_have_text("Text only", timeout=2_000)
+        expect(page.locator("#status-word")).to_have_text("Writing", timeout=2_000)
         expect(page.locator(".line.assistant").nth(1).locator("del")).not_to_be_empty()
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import count
 from typing import get_args
 
 import pytest
 
 from tests.parts.relay_talk import conversation, saved, shown, tell, upstream
+from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.conversation.actions import SendBrowser
 from voiceapp.conversation.calls.mcp import McpEvent
+from voiceapp.conversation.conversation import Conversation
 from voiceapp.conversation.items import TextEvent
 from voiceapp.conversation.lifecycle import State
 from voiceapp.conversation.records import ItemRecord, ResponseRecord
 from voiceapp.conversation.server_events import HANDLERS
+from voiceapp.protocol.dialects import Dialect
 from voiceapp.protocol.events import ServerEvent
 from voiceapp.types import JsonObject
 
@@ -123,3 +128,63 @@ def test_a_transcript_is_kept_and_shown() -> None:
     [record] = saved(heard, ItemRecord)
     assert (record.generated_text, record.transcript_status) == ("Hello.", "completed")
     assert SendBrowser("{}") in heard
+
+
+TEXT = {"type": "session.update", "session": {"type": "realtime", "output_modalities": ["text"]}}
+
+
+def outputs(actions: Iterable[object]) -> list[object]:
+    return [event["audio"] for event in shown(actions) if event.get("type") == "session.output_changed"]
+
+
+def test_answers_are_written_once_the_service_says_so() -> None:
+    talk = conversation()
+    [asked] = upstream(talk.speak_answers(on=False))
+    assert {name: asked[name] for name in TEXT} == TEXT
+    # The service's word on something else comes first, and is no word on this.
+    assert outputs(tell(talk, {"type": "session.updated", "session": {"output_modalities": ["audio"]}})) == []
+    updated = {"type": "session.updated", "session": {"output_modalities": ["text"]}}
+    assert outputs(tell(talk, updated)) == [False]
+    assert outputs(tell(talk, updated)) == []
+    # It is so already.
+    again = talk.speak_answers(on=False)
+    assert (upstream(again), outputs(again)) == ([], [False])
+    [back] = upstream(talk.speak_answers(on=True))
+    assert back["session"]["output_modalities"] == ["audio"]
+    assert outputs(tell(talk, {"type": "session.updated", "session": {}})) == [True]
+
+
+def test_the_next_connection_and_another_assistant_answer_in_the_same_way() -> None:
+    talk = conversation()
+    talk.speak_answers(on=False)
+    talk.disconnected(0)
+    talk.connected(Dialect.GA)
+    [update, *_] = upstream(tell(talk, {"type": "session.created", "session": {}}))
+    assert update["session"]["output_modalities"] == ["text"]
+    tell(talk, {"type": "session.updated", "session": {"output_modalities": ["text"]}})
+    bob = AssistantConfig(slug="b", name="B")
+    talk.hand_over(bob, [], {}, silence_ms=1000)
+    talk.disconnected(0)
+    talk.connected(Dialect.GA)
+    [update, *_] = upstream(tell(talk, {"type": "session.created", "session": {}}))
+    assert update["session"]["output_modalities"] == ["text"]
+
+
+def test_what_is_chosen_while_the_settings_are_under_way_follows_them() -> None:
+    talk = Conversation(AssistantConfig(slug="a", name="A"), (f"id_{n}" for n in count()))
+    talk.connected(Dialect.GA)
+    tell(talk, {"type": "session.created", "session": {}})
+    assert talk.speak_answers(on=False) == []
+    [asked] = upstream(tell(talk, {"type": "session.updated", "session": {"output_modalities": ["audio"]}}))
+    assert asked["session"] == TEXT["session"]
+
+
+def test_a_service_that_only_speaks_is_asked_once() -> None:
+    talk = conversation()
+    [asked] = upstream(talk.speak_answers(on=False))
+    refused = {"type": "invalid_request_error", "event_id": asked["event_id"], "message": "No such thing."}
+    said = tell(talk, {"type": "error", "error": refused})
+    assert outputs(said) == [True]
+    assert [event["code"] for event in shown(said) if event["type"] == "notice"] == ["output_refused"]
+    later = talk.speak_answers(on=False)
+    assert (upstream(later), outputs(later)) == ([], [True])

@@ -15,12 +15,12 @@ from tests.parts.places import ROOT
 from voiceapp.conversation.actions import SendBrowser
 from voiceapp.errors import DecodeError
 from voiceapp.protocol import codec, page
+from voiceapp.protocol.close_codes import CloseCode
 from voiceapp.protocol.events import UnknownEvent
 from voiceapp.protocol.page import (
     CLIENT_MESSAGES,
     SERVER_MESSAGES,
     ClientMessage,
-    CloseCode,
     Notice,
     Ping,
     SessionStart,

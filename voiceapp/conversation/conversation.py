@@ -94,7 +94,8 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
             parts.unconfirmed.connection_lost(spoken=parts.speech_open)
         parts.silence_ms = silence_ms
         parts.assistant = assistant
-        parts.negotiation = Negotiation(assistant, self._transcription_model, tools)
+        spoken = parts.negotiation.spoken
+        parts.negotiation = Negotiation(assistant, self._transcription_model, tools, spoken=spoken)
         # Two that hand over to each other for ever are rounds as well.
         made = min(parts.calls.rounds.made, assistant.max_tool_rounds)
         parts.calls = self._calls_of(assistant, parts.own, parts.lifecycle, parts.items, ask_first)
@@ -227,6 +228,18 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
     def playback_report(self, item_id: str, played_ms: float, *, final: bool, now: float) -> list[Action]:
         """Take the page's report of how much of an item its speaker has played."""
         return self._parts.speaker.report(item_id, played_ms, final=final, now=now)
+
+    def speak_answers(self, *, on: bool) -> list[Action]:
+        """Have answers spoken, or only written, from the next one on; the page is told once they are."""
+        negotiation = self._parts.negotiation
+        negotiation.spoken.wanted = on
+        if not self.ready:
+            # The settings that are under way, or those of the next connection, are followed by this one.
+            return []
+        updates = negotiation.output_update()
+        if not updates:
+            return [negotiation.output_message()]
+        return [self._parts.own.send(update, "output") for update in updates]
 
     # -- tools --------------------------------------------------------------------------------------
 

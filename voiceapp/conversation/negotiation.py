@@ -12,6 +12,7 @@ from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.assistants.mcp_servers import scrub
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.conversation.actions import (
+    Action,
     FormatsAgreed,
     HostServers,
     SendBrowser,
@@ -19,6 +20,7 @@ from voiceapp.conversation.actions import (
 )
 from voiceapp.errors import AudioFormatError
 from voiceapp.protocol.events import SessionCreated, SessionUpdated
+from voiceapp.protocol.page import SessionOutputChanged
 from voiceapp.types import JsonObject
 
 MAX_EPOCH_S = 1e11
@@ -28,6 +30,7 @@ OPTIONAL: Final = {
     "max_output_tokens": ("max_output_tokens",),
     "transcription": ("audio", "input", "transcription"),
     "turn_detection": ("audio", "input", "turn_detection"),
+    "output_modalities": ("output_modalities",),
     "voice": ("audio", "output", "voice"),
 }
 """Settings that a service may lack, and where they stand: without them it does as it is used to."""
@@ -43,6 +46,15 @@ _GIVEN_UP = {
         "This service does not call the assistant's MCP servers; they are called from here instead.",
     ),
 }
+
+
+@dataclass
+class OutputChoice:
+    """Whether answers are spoken: as the page wants it, as it was asked for, and as the service does."""
+
+    wanted: bool = True
+    asked: bool = True
+    agreed: bool = True
 
 
 @dataclass
@@ -66,6 +78,7 @@ class Negotiation:
     sent_names: list[str] | None = None
     """The functions of the last update, in their order."""
     expires_at: float | None = None
+    spoken: OutputChoice = field(default_factory=OutputChoice)
     refusal: str = ""
     """Why the service takes the settings neither as they are nor with less, in a sentence."""
 
@@ -85,6 +98,7 @@ class Negotiation:
         servers = self.assistant.mcp_servers if self.has_mcp else ()
         tools = [*self.functions(), *(server.to_ga() for server in servers)]
         session = session_fields(self.assistant, tools, self.transcription_model)
+        session["output_modalities"] = self._modalities()
         for setting in self.settings_left_out:
             _remove(session, OPTIONAL[setting])
         return {"type": "session.update", "session": session}
@@ -101,6 +115,37 @@ class Negotiation:
             return []
         self.functions_sent = len(self.tools)
         return [{"type": "session.update", "session": {"type": "realtime", "tools": self.functions()}}]
+
+    def output_update(self) -> list[JsonObject]:
+        """Return a ``session.update`` for how answers come, where it was not asked for like that."""
+        if self.spoken.wanted is self.spoken.asked or "output_modalities" in self.settings_left_out:
+            return []
+        session = {"type": "realtime", "output_modalities": self._modalities()}
+        return [{"type": "session.update", "session": session}]
+
+    def _modalities(self) -> list[str]:
+        self.spoken.asked = self.spoken.wanted
+        return ["audio" if self.spoken.asked else "text"]
+
+    def output_message(self) -> SendBrowser:
+        """Return what the page is told of how answers come."""
+        return SendBrowser(SessionOutputChanged(audio=self.spoken.agreed))
+
+    def output_agreed(self, session: JsonObject) -> list[Action]:
+        """Take from the service's echo how it answers; return what the page is told where that changed."""
+        echoed = session.get("output_modalities")
+        before, left_out = self.spoken.agreed, "output_modalities" in self.settings_left_out
+        if isinstance(echoed, list):
+            self.spoken.agreed = "audio" in echoed
+        elif not left_out:
+            self.spoken.agreed = self.spoken.asked
+        return [] if self.spoken.agreed is before else [self.output_message()]
+
+    def output_refused(self) -> list[Action]:
+        """The service answers in no other way than it does; it is not asked again."""
+        self.settings_left_out.add("output_modalities")
+        sentence = "This service cannot answer in writing: its answers are spoken, and their words are shown."
+        return [notice("output_refused", sentence, "warning"), self.output_message()]
 
     def host(self) -> list[HostServers]:
         """Ask, once, that the servers be called from here where the service calls none."""
@@ -183,7 +228,9 @@ class Negotiation:
         """Return the setting that a refusal names and that a session can do without."""
         param = str(error.get("param") or "").lower()
         for setting in OPTIONAL:
-            spellings = (setting, setting.replace("output_tokens", "response_output_tokens"))
+            # The preview has other names for two of them.
+            preview = {"max_output_tokens": "max_response_output_tokens", "output_modalities": "modalities"}
+            spellings = (setting, preview.get(setting, setting))
             if setting not in self.settings_left_out and any(one in param for one in spellings):
                 return setting
         return ""

@@ -20,6 +20,7 @@ from voiceapp.conversation.parts import Parts
 from voiceapp.conversation.turn import COMMIT_EMPTY
 from voiceapp.protocol import events
 from voiceapp.protocol.events import Event, UnknownEvent
+from voiceapp.types import JsonObject
 
 _SETTLED_HERE = frozenset({
     "conversation_already_has_active_response", "response_cancel_not_active", "session_expired",
@@ -69,8 +70,15 @@ def _session_updated(parts: Parts, event: events.SessionUpdated, text: str, now:
     agreed = parts.negotiation.session_updated(event.session)
     if parts.negotiation.refusal:
         return [notice("configuration_refused", parts.negotiation.refusal, "error")]
+    output = parts.negotiation.output_agreed(event.session)
     updates = [parts.own.send(update, "configure") for update in parts.negotiation.tools_update()]
-    agreement: list[Action] = [agreed, SendBrowser(negotiation.without_instructions(event)), *updates]
+    updates += [parts.own.send(update, "output") for update in parts.negotiation.output_update()]
+    agreement: list[Action] = [
+        agreed,
+        SendBrowser(negotiation.without_instructions(event)),
+        *output,
+        *updates,
+    ]
     if parts.lifecycle.state is State.READY:
         # Only the settings are others; what waits for a confirmation has been sent.
         parts.keep_speech()
@@ -117,17 +125,8 @@ def _error(parts: Parts, event: events.Error, text: str, now: float) -> list[Act
             word = [] if refused.settled or answered else [_not_begun(event, text, ours=ours)]
             return [*parts.send(refused.due), *word]
         purpose = parts.own.take(event_id)
-        if purpose == "configure":
-            refusal, update = parts.negotiation.refused(event.error)
-            if parts.lifecycle.state is State.READY:
-                # What the service took before holds.
-                parts.negotiation.refusal = ""
-            asked = [parts.own.send(update, "configure")] if update else []
-            return [refusal, *parts.negotiation.host(), *asked]
-        if purpose == "tool_output":
-            return [*parts.calls.output_refused(event_id, event.error), *parts.follow_up()]
         if purpose is not None:
-            return []
+            return _own_refused(parts, purpose, event_id, event.error)
     if code in _SETTLED_HERE:
         return []
     parts.turn.commit_refused(code)
@@ -137,6 +136,22 @@ def _error(parts: Parts, event: events.Error, text: str, now: float) -> list[Act
         # It may stand in place of the response's end: not for long is one waited for.
         parts.progress_ms = min(parts.progress_ms, now - parts.silence_ms + AFTER_ERROR_MS)
     return [SendBrowser(scrub(text, parts.assistant.mcp_servers))]
+
+
+def _own_refused(parts: Parts, purpose: str, event_id: str, error: JsonObject) -> list[Action]:
+    """Act on the refusal of an event of ours, which the page knows nothing of."""
+    if purpose == "configure":
+        refusal, update = parts.negotiation.refused(error)
+        if parts.lifecycle.state is State.READY:
+            # What the service took before holds.
+            parts.negotiation.refusal = ""
+        asked = [parts.own.send(update, "configure")] if update else []
+        return [refusal, *parts.negotiation.host(), *asked]
+    if purpose == "output":
+        return parts.negotiation.output_refused()
+    if purpose == "tool_output":
+        return [*parts.calls.output_refused(event_id, error), *parts.follow_up()]
+    return []
 
 
 def _not_begun(event: events.Error, text: str, *, ours: bool) -> SendBrowser:

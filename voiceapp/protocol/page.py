@@ -8,7 +8,7 @@ of the page's scripts and the examples in ``tests/fixtures/page`` are written fr
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from msgspec import UNSET, UnsetType
 
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.protocol import codec, events
+from voiceapp.protocol.close_codes import CloseCode as CloseCode
 from voiceapp.protocol.events import CLIENT_EVENTS, SERVER_EVENTS, Event, UnknownEvent
 from voiceapp.protocol.tool_calls import ToolCallEvent
 from voiceapp.types import JsonObject
@@ -101,7 +102,13 @@ class SessionEnd(ClientMessage, frozen=True, kw_only=True, tag="session.end"):
     """Ends the session: the server answers with ``session.ended`` and closes the socket."""
 
 
-AfterStart: TypeAlias = PlaybackReport | Ping | SessionEnd
+class SessionOutput(ClientMessage, frozen=True, kw_only=True, tag="session.output"):
+    """Has answers spoken, or only written, from the next one on; answered by ``session.output_changed``."""
+
+    audio: Annotated[bool, about("whether answers are spoken; false: they come as text")]
+
+
+AfterStart: TypeAlias = PlaybackReport | Ping | SessionEnd | SessionOutput
 """What may come once the session has begun, beside Realtime events."""
 
 _AFTER_START: Final = frozenset(cls.type_name() for cls in get_args(AfterStart))
@@ -190,6 +197,12 @@ class SessionAssistant(ServerMessage, frozen=True, kw_only=True, tag="session.as
     assistant: Annotated[PageAssistant, about("who speaks from now on")]
     turn_detection: TurnDetection
     transcription: Transcribes
+
+
+class SessionOutputChanged(ServerMessage, frozen=True, kw_only=True, tag="session.output_changed"):
+    """Whether the voice service speaks its answers; at the beginning it does."""
+
+    audio: Annotated[bool, about("whether answers are spoken; false: they come as text")]
 
 
 class EarlierItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -334,44 +347,6 @@ REALTIME_SERVER_EVENTS: Final[dict[str, type[Event]]] = {
     name: cls for name, cls in SERVER_EVENTS.items() if cls is not events.ResponseOutputAudioDelta
 }
 """Realtime server events that a page may get: all but those whose audio goes as binary messages."""
-
-
-# -- how the socket closes ------------------------------------------------------------------------------
-
-
-class CloseCode(IntEnum):
-    """Why the server closes the page's socket, as the WebSocket close code; ``words`` say it to people.
-
-    After one that is ``resumable`` the session still waits for its page.
-    """
-
-    words: str
-    resumable: bool
-
-    def __new__(cls, code: int, words: str, resumable: bool = False) -> CloseCode:
-        """Return the member with its words."""
-        member = int.__new__(cls, code)
-        member._value_ = code
-        member.words, member.resumable = words, resumable
-        return member
-
-    FAULT = 1011, "Something went wrong on the server. Your conversation is kept."
-    ENDED = 4000, "The conversation has ended."
-    NOT_SIGNED_IN = 4001, "Sign in first."
-    FOREIGN_ORIGIN = 4003, "The page is of another site."
-    NOT_FOUND = 4004, "There is no such assistant or conversation."
-    IDLE = 4008, "Nothing was said for a long time, so the conversation has ended."
-    TOO_MANY = 4009, "Too many conversations are open."
-    BAD_START = 4010, "The session cannot begin as the page asked for it."
-    UPSTREAM_REFUSED = 4011, "The voice service refused the connection."
-    UPSTREAM_LOST = 4012, "The voice service was lost."
-    MAX_DURATION = 4013, "The conversation reached its longest duration."
-    SLOW_PAGE = 4014, "The page does not read what is sent to it.", True
-    STOPPING = 4015, "The server is being restarted. Your conversation is kept."
-    SIGNED_OUT = 4016, "You were signed out."
-    ELSEWHERE = 4017, "The conversation goes on elsewhere."
-    TOO_FAST = 4019, "The page sends more than a conversation needs."
-    NOT_KEPT = 4020, "Conversations cannot be kept at the moment."
 
 
 # -- reading and writing --------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ export class AudioHost {
     /** @type {((context: AudioContext) => Promise<void>)[]} called with each new context */
     this.builders = [];
     this.stalled = false;
+    /** Sound is held on purpose. */
+    this.held = false;
     this.offset = Infinity;
     this.watch = 0;
     this.seenTime = -1;
@@ -83,6 +85,20 @@ export class AudioHost {
     if (fresh.state === 'running') this.#recovered();
   }
 
+  /** Hold all sound where it is. */
+  hold() {
+    this.held = true;
+    void this.context?.suspend().catch(() => {});
+  }
+
+  /** Let the sound go on from there; called from a user gesture. */
+  letGo() {
+    this.held = false;
+    this.offset = Infinity;
+    this.seenAt = performance.now();
+    void this.context?.resume().catch(() => {});
+  }
+
   /** Close the context. */
   async close() {
     clearInterval(this.watch);
@@ -123,7 +139,7 @@ export class AudioHost {
   /** See whether the clock runs. */
   #look() {
     const { context } = this;
-    if (!context) return;
+    if (!context || this.held) return;
     const now = performance.now();
     if (context.currentTime !== this.seenTime) {
       this.seenTime = context.currentTime;

@@ -4,7 +4,7 @@
 import { FRAME_MS } from './pcm.js';
 import { workletAddress } from './worklets.js';
 
-/** @typedef {'insecure' | 'denied' | 'dismissed' | 'missing' | 'busy' | 'unsupported' | 'failed'} Problem */
+/** @typedef {'insecure' | 'denied' | 'dismissed' | 'missing' | 'busy' | 'unsupported' | 'unloaded' | 'failed'} Problem */
 /**
  * @typedef {{
  *   onFrame: (frame: import('./frames.js').Frame, at: number) => void, onWaiting: () => void,
@@ -93,9 +93,9 @@ export class Microphone {
     this.#adopt(stream);
     try {
       await this.host.attach(this.build);
-    } catch {
+    } catch (error) {
       this.close();
-      throw new MicrophoneError('unsupported');
+      throw error instanceof MicrophoneError ? error : new MicrophoneError('unsupported');
     }
     navigator.mediaDevices.addEventListener('devicechange', this.onDevices);
   }
@@ -151,7 +151,13 @@ export class Microphone {
       void home.resume().catch(() => {});
       source = home.createMediaStreamSource(stream);
     }
-    await home.audioWorklet.addModule(workletAddress('capture'));
+    try {
+      await home.audioWorklet.addModule(workletAddress('capture'));
+    } catch (error) {
+      // The specification's name for a module that could not be fetched.
+      if (error instanceof DOMException && error.name === 'AbortError') throw new MicrophoneError('unloaded');
+      throw error;
+    }
     if (this.closed || this.stream !== stream) return;
     const node = new AudioWorkletNode(home, 'voiceapp-capture', {
       numberOfInputs: 1, numberOfOutputs: 1, channelCount: 1, channelCountMode: 'explicit',
@@ -204,6 +210,8 @@ export class Microphone {
   async #recover() {
     if (this.closed || this.recovering) return;
     this.recovering = true;
+    // Where a browser does not end it, the old track would go on counting as live.
+    stopTracks(this.stream);
     this.callbacks.onLost();
     /** @type {Problem} */
     let problem = 'missing';
@@ -220,7 +228,7 @@ export class Microphone {
         this.callbacks.onBack(stream.getAudioTracks()[0]?.label ?? '');
         return;
       } catch (error) {
-        problem = await classify(error);
+        problem = error instanceof MicrophoneError ? error.problem : await classify(error);
       }
     }
     this.recovering = false;
@@ -233,5 +241,14 @@ function stopTracks(stream) {
   for (const track of stream?.getTracks() ?? []) {
     track.onended = track.onmute = track.onunmute = null;
     track.stop();
+  }
+}
+
+/** @returns {Promise<boolean>} whether the browser gives the microphone without asking */
+export async function givenUnasked() {
+  try {
+    return (await navigator.permissions.query({ name: /** @type {PermissionName} */ ('microphone') })).state === 'granted';
+  } catch {
+    return false;
   }
 }

@@ -1,6 +1,7 @@
 // @ts-check
 /** The speaker: hands the assistant's audio to the playback worklet and tells what was really played. */
 import { FORMATS } from './pcm.js';
+import { blankTrack } from './track.js';
 import { workletAddress } from './worklets.js';
 
 /**
@@ -14,12 +15,7 @@ import { workletAddress } from './worklets.js';
  *      items: {item: string, played: number}[]}} FromWorklet
  */
 /** @typedef {{item_id: string, content_index: number, played_ms: number, final: boolean}} Report */
-/**
- * @typedef {{id: string, contentIndex: number, chunks: Uint8Array[], dropped: number, received: number,
- *   played: number, base: number, finished: boolean, final: boolean}} Track
- * One item's audio: `chunks` are those not played to their end, kept so that a new context can play on; `dropped`
- * counts the samples before them; `base` the samples played in contexts before this one.
- */
+/** @typedef {import('./track.js').Track} Track */
 /**
  * @typedef {{
  *   onReport: (report: Report) => void, onStarted: (itemId: string, time: number) => void,
@@ -29,17 +25,21 @@ import { workletAddress } from './worklets.js';
 
 /** Items that were over are remembered up to this many, to answer a late cut with what was played. */
 const REMEMBERED = 64;
+/** Time constant with which the sound goes off and on, in seconds. */
+const FADE_S = 0.004;
 
 export class Player {
   /**
    * @param {import('./host.js').AudioHost} host
    * @param {import('./pcm.js').FormatName} format
    * @param {PlayerCallbacks} callbacks
+   * @param {boolean} [loud] whether it is heard
    */
-  constructor(host, format, callbacks) {
+  constructor(host, format, callbacks, loud = true) {
     this.host = host;
     this.format = format;
     this.callbacks = callbacks;
+    this.loud = loud;
     this.rateHz = FORMATS[format].rateHz;
     /** @type {Map<string, Track>} in the order of their audio */
     this.tracks = new Map();
@@ -47,6 +47,8 @@ export class Player {
     this.numbers = new Map();
     /** @type {AudioWorkletNode | null} */
     this.node = null;
+    /** @type {GainNode | null} */
+    this.gain = null;
     /** @type {AnalyserNode | null} */
     this.meter = null;
     /** @type {string | null} */
@@ -55,7 +57,7 @@ export class Player {
   }
 
   /** Join the host's context. */
-  async open() {
+  async join() {
     await this.host.attach(this.build);
   }
 
@@ -64,10 +66,21 @@ export class Player {
     this.host.detach(this.build);
     this.#post({ kind: 'close' });
     this.node?.disconnect();
+    this.gain?.disconnect();
     this.meter?.disconnect();
     this.node = null;
     this.tracks.clear();
     this.#playing(null);
+  }
+
+  /**
+   * Be heard, or play in silence.
+   * @param {boolean} on
+   */
+  setLoud(on) {
+    this.loud = on;
+    // Not at once: a step in the wave is a click.
+    if (this.gain) this.gain.gain.setTargetAtTime(on ? 1 : 0, this.gain.context.currentTime, FADE_S);
   }
 
   /**
@@ -79,10 +92,28 @@ export class Player {
   announce(number, itemId, contentIndex) {
     this.numbers.set(number, itemId);
     if (this.tracks.has(itemId)) return;
-    this.tracks.set(itemId, {
-      id: itemId, contentIndex, chunks: [], dropped: 0, received: 0, played: 0, base: 0, finished: false, final: false,
-    });
+    this.tracks.set(itemId, blankTrack(itemId, contentIndex));
     this.#forget();
+  }
+
+  /**
+   * How far each item is that is not over, in samples, for a page that goes on after this one.
+   * @returns {{id: string, contentIndex: number, played: number}[]}
+   */
+  get open() {
+    const open = [...this.tracks.values()].filter((track) => !track.final);
+    return open.map(({ id, contentIndex, played }) => ({ id, contentIndex, played }));
+  }
+
+  /**
+   * An earlier page played an item so far, and nothing more of it is to be heard.
+   * @param {string} id
+   * @param {number} contentIndex
+   * @param {number} played in samples
+   */
+  remember(id, contentIndex, played) {
+    const track = blankTrack(id, contentIndex);
+    this.tracks.set(id, { ...track, received: played, played, finished: true, final: true });
   }
 
   /**
@@ -154,10 +185,12 @@ export class Player {
       numberOfInputs: 0, numberOfOutputs: 1, outputChannelCount: [1], processorOptions: { format: this.format },
     });
     const meter = new AnalyserNode(context, { fftSize: 512, smoothingTimeConstant: 0.6 });
-    node.connect(meter).connect(context.destination);
+    const gain = new GainNode(context, { gain: this.loud ? 1 : 0 });
+    node.connect(gain).connect(meter).connect(context.destination);
     node.port.onmessage = (message) => this.#receive(node, message.data);
     if (this.node) this.node.port.onmessage = null;
     this.node = node;
+    this.gain = gain;
     this.meter = meter;
     this.#replay();
   }
@@ -176,8 +209,7 @@ export class Player {
     }
   }
 
-  /** @param {ToWorklet} message */
-  #post(message) {
+  #post(/** @type {ToWorklet} */ message) {
     this.node?.port.postMessage(message);
   }
 

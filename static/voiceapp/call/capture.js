@@ -8,9 +8,12 @@ import { HoldGate } from './hold.js';
 
 /** @typedef {import('../audio/frames.js').Frame} Frame */
 /** @typedef {{bytes: Uint8Array<ArrayBuffer>, at: number}} Sent `at` is the page's time of the first sample, in milliseconds */
+/** @typedef {Sent & {loud: boolean}} Heard `loud`: somebody may be speaking in it */
 
 /** After muting, silence goes on for this long, so that the service hears the turn end. */
 export const MUTED_TAIL_FRAMES = 75;
+/** RMS above which a frame may hold speech: -46 dBFS, over the noise of a quiet room. */
+export const LOUD_LEVEL = 0.005;
 
 export class Capture {
   /** @param {import('../audio/pcm.js').FormatName} format of the frames */
@@ -53,17 +56,25 @@ export class Capture {
    * @param {Frame} frame
    * @param {number} at page's time of its first sample, in milliseconds
    * @param {{pushToTalk: boolean, muted: boolean}} state
-   * @returns {{send: Sent[], over: 'tap' | 'said' | null}} frames to send now, and how a push-to-talk turn just ended
+   * @returns {{send: Heard[], over: 'tap' | 'said' | null}} frames to send now, and how a push-to-talk turn just ended
    */
   pass(frame, at, { pushToTalk, muted }) {
     this.level = muted ? 0 : frame.level;
     if (pushToTalk) {
       const { send, over } = this.gate.pass(frame, at);
-      return { send: send.map((held) => ({ bytes: held.frame.bytes, at: held.at })), over };
+      return { send: send.map((held) => ({ bytes: held.frame.bytes, at: held.at, loud: isLoud(held.frame) })), over };
     }
-    if (!muted) return { send: [{ bytes: frame.bytes, at }], over: null };
+    if (!muted) return { send: [{ bytes: frame.bytes, at, loud: isLoud(frame) }], over: null };
     if (this.mutedTail === 0) return { send: [], over: null };
     this.mutedTail -= 1;
-    return { send: [{ bytes: silentFrame(this.format), at }], over: null };
+    return { send: [{ bytes: silentFrame(this.format), at, loud: false }], over: null };
   }
+}
+
+/**
+ * @param {Frame} frame
+ * @returns {boolean}
+ */
+function isLoud({ level }) {
+  return level > LOUD_LEVEL;
 }

@@ -29,6 +29,8 @@ export class Devices {
     this.player = null;
     /** @type {Microphone | null} */
     this.microphone = null;
+    /** Whether the speaker is heard. */
+    this.loud = true;
   }
 
   /**
@@ -39,8 +41,20 @@ export class Devices {
     const { dispatch } = this.callbacks;
     const opened = this.host.open();
     this.#openPlayer(format);
-    opened.catch(() =>
-      dispatch(localNotice('sound', 'This browser cannot play sound here. The words still come.', 'warning')));
+    opened.catch((error) => {
+      const unloaded = error instanceof Error && error.name === 'AbortError';
+      const cause = unloaded ? 'The sound could not be loaded: the server may be away.' : 'This browser cannot play sound here.';
+      dispatch(localNotice('sound', `${cause} The words still come.`, 'warning'));
+    });
+  }
+
+  /**
+   * Switch the speaker on or off.
+   * @param {boolean} on
+   */
+  setLoud(on) {
+    this.loud = on;
+    this.player?.setLoud(on);
   }
 
   /**
@@ -119,6 +133,18 @@ export class Devices {
       this.callbacks.dispatch(localNotice('sound', 'The sound did not come back. Hang up and talk again.', 'error')));
   }
 
+  /** Let go of the microphone and hold all sound where it is. */
+  hold() {
+    this.microphone?.close();
+    this.microphone = null;
+    this.host.hold();
+  }
+
+  /** Let the sound go on from there; called from a user gesture. */
+  letGo() {
+    this.host.letGo();
+  }
+
   /** Let go of all devices. */
   close() {
     this.microphone?.close();
@@ -139,7 +165,7 @@ export class Devices {
       onPlaying: (itemId) => dispatch({ type: 'local.playing', item_id: itemId }),
       onFull: () =>
         dispatch(localNotice('too_long', 'The answer is too long to be spoken to its end. Its words are all here.', 'warning')),
-    });
-    void this.player.open().catch(() => {});
+    }, this.loud);
+    void this.player.join().catch(() => {});
   }
 }

@@ -10,7 +10,7 @@ import { Capture } from './capture.js';
  * @typedef {{
  *   state: () => import('../state/conversation.js').State,
  *   dispatch: (event: import('../state/page_events.js').LocalEvent) => void,
- *   send: (event: import('../realtime/events.js').ClientEvent) => void, sendFrame: (bytes: Uint8Array<ArrayBuffer>) => void,
+ *   send: (event: import('../realtime/events.js').ClientEvent) => void, sendFrame: (bytes: Uint8Array<ArrayBuffer>, loud: boolean) => void,
  * }} TurnCallbacks
  * `dispatch` takes the page's own events (`local.*`); `send` and `sendFrame` go to the service.
  */
@@ -45,6 +45,12 @@ export class UserTurns {
   begin(format) {
     this.capture = new Capture(format);
     this.answers = new AnswerClock();
+  }
+
+  /** Nothing is heard any more, for now: what was said so far waits for the rest. */
+  pause() {
+    this.release();
+    this.capture.stop();
   }
 
   /** The session is over. */
@@ -84,7 +90,7 @@ export class UserTurns {
     const { send, over } = this.capture.pass(frame, at, this.callbacks.state());
     for (const sent of send) {
       this.answers.frameSent(sent.at);
-      this.callbacks.sendFrame(sent.bytes);
+      this.callbacks.sendFrame(sent.bytes, sent.loud);
     }
     if (over) this.#commit(over);
   }

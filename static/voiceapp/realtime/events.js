@@ -27,7 +27,7 @@
 
 /**
  * @template T
- * @typedef {T extends string ? 'string' : T extends number ? 'number' : T extends unknown[] ? 'list' : T extends object ? 'object'
+ * @typedef {T extends string ? 'string' : T extends boolean ? 'boolean' : T extends number ? 'number' : T extends unknown[] ? 'list' : T extends object ? 'object'
  *   : never} KindOf
  */
 /**
@@ -46,6 +46,7 @@ const NEEDED = {
   'rate_limits.updated': { rate_limits: 'list' },
   'session.history': { items: 'list' },
   'session.assistant': { assistant: 'object' },
+  'session.output_changed': { audio: 'boolean' },
   'session.resumed': { session_id: 'string', seq: 'number' },
   'audio.item': { index: 'number', item_id: 'string' },
   'audio.cut': { item_id: 'string' },
@@ -183,7 +184,7 @@ const CLOSES = {
   },
   4004: {
     title: 'That conversation is gone',
-    detail: 'It ended while you were away. What was said is among your past conversations.',
+    detail: 'It ended while you were away.',
     again: true,
   },
   4008: { title: 'Ended after a long silence', detail: 'Nobody said anything for a while.', again: true },
@@ -196,12 +197,12 @@ const CLOSES = {
   4011: { title: 'The voice service refused', detail: 'Ask whoever runs this site to check its settings.', again: true },
   4012: {
     title: 'The voice service was lost',
-    detail: 'What was said is kept. You can start a new conversation.',
+    detail: 'You can go on where you were.',
     again: true,
   },
   4013: { title: 'The time is up', detail: 'This conversation reached the longest time allowed.', again: true },
   4014: { title: 'The connection is too slow', detail: 'The page could not keep up with the voice.', again: true },
-  4015: { title: 'The server is restarting', detail: 'What was said is kept. Try again in a moment.', again: true },
+  4015: { title: 'The server is restarting', detail: 'It goes on by itself once the server is back.', again: true },
   4016: { title: 'You have signed out', detail: 'Sign in again to talk.', again: false },
   4017: { title: 'Continued in another tab', detail: 'This conversation goes on there.', again: true },
   4019: { title: 'The page sent too much', detail: 'What was said is kept. Reload the page, then try again.', again: false },

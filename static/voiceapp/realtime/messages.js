@@ -92,6 +92,12 @@
  * @property {'session.end'} type
  */
 /**
+ * Has answers spoken, or only written, from the next one on; answered by `session.output_changed`.
+ * @typedef {object} SessionOutput
+ * @property {'session.output'} type
+ * @property {boolean} audio whether answers are spoken; false: they come as text
+ */
+/**
  * The session is there and the voice service listens; sent once in a session.
  * @typedef {object} SessionReady
  * @property {'session.ready'} type
@@ -129,6 +135,13 @@
  * @property {PageAssistant} assistant who speaks from now on
  * @property {Json | null} turn_detection GA's `turn_detection`; null: push-to-talk, the page commits each turn
  * @property {boolean} transcription whether what the user says is transcribed
+ */
+/**
+ * Whether the voice service speaks its answers; at the beginning it does.
+ * @typedef {object} SessionOutputChanged
+ * @property {'session.output_changed'} type
+ * @property {number} [seq]
+ * @property {boolean} audio whether answers are spoken; false: they come as text
  */
 /**
  * What was said before, oldest first; of a long conversation the newest part.
@@ -283,12 +296,13 @@
  * @property {string} message why it may not, as a sentence for people; empty: it may
  */
 /**
- * @typedef {SessionStart | PlaybackReport | Ping | SessionEnd} ClientMessage what the page sends
+ * @typedef {SessionStart | PlaybackReport | Ping | SessionEnd | SessionOutput} ClientMessage what the page sends
  */
 /**
- * @typedef {SessionReady | SessionResumed | SessionRenewed | SessionAssistant | SessionHistory | SessionEnded | AudioItem |
- *   AudioCut | CaptionHeard | CaptionFailed | CaptionDoubtful | ApprovalRequested | ApprovalSettled | ToolProgress | Notice |
- *   Pong | ToolCallStarted | ToolCallDelta | ToolCallCompleted | ToolCallError} ServerMessage what the server sends itself
+ * @typedef {SessionReady | SessionResumed | SessionRenewed | SessionAssistant | SessionOutputChanged | SessionHistory |
+ *   SessionEnded | AudioItem | AudioCut | CaptionHeard | CaptionFailed | CaptionDoubtful | ApprovalRequested | ApprovalSettled
+ *   | ToolProgress | Notice | Pong | ToolCallStarted | ToolCallDelta | ToolCallCompleted | ToolCallError} ServerMessage what
+ *   the server sends itself
  */
 /**
  * @typedef {1011 | 4000 | 4001 | 4003 | 4004 | 4008 | 4009 | 4010 | 4011 | 4012 | 4013 | 4014 | 4015 | 4016 | 4017 | 4019 |

@@ -9,24 +9,29 @@
 
 /** Ten seconds of microphone frames: longer speech into a broken connection is better said again. */
 export const KEPT_FRAMES = 500;
+/** @typedef {{bytes: Bytes, loud: boolean}} Entry `loud`: somebody may be speaking in it */
 /** Typed messages and the like; a person cannot fill this in a grace period. */
 const KEPT_EVENTS = 64;
 
 export class SendBuffer {
-  constructor() {
-    /** Frames that wait. @type {Bytes[]} */
+  /** @param {number} [framesSent] by an earlier page of this session */
+  constructor(framesSent = 0) {
+    /** Frames that wait. @type {Entry[]} */
     this.frames = [];
     /** Events that wait. @type {ClientEvent[]} */
     this.events = [];
-    /** The last frames that went out. @type {Bytes[]} */
+    /** The last frames that went out. @type {Entry[]} */
     this.recent = [];
     /** Frames that went out in this session. */
-    this.framesSent = 0;
+    this.framesSent = framesSent;
   }
 
-  /** @param {Bytes} bytes */
-  addFrame(bytes) {
-    this.frames.push(bytes);
+  /**
+   * @param {Bytes} bytes
+   * @param {boolean} [loud] whether somebody may be speaking in it
+   */
+  addFrame(bytes, loud = true) {
+    this.frames.push({ bytes, loud });
   }
 
   /**
@@ -39,14 +44,16 @@ export class SendBuffer {
   }
 
   /**
-   * Throw the oldest frames away where there are more than are kept.
-   * @returns {boolean} whether any was
+   * Throw frames away where there are more than are kept: silence first, each from the oldest on.
+   * @returns {boolean} whether speech was among them
    */
   trimFrames() {
-    const surplus = this.frames.length - KEPT_FRAMES;
+    let surplus = this.frames.length - KEPT_FRAMES;
     if (surplus <= 0) return false;
-    this.frames.splice(0, surplus);
-    return true;
+    this.frames = this.frames.filter(({ loud }) => loud || (surplus -= 1) < 0);
+    const lost = this.frames.length - KEPT_FRAMES;
+    if (lost > 0) this.frames.splice(0, lost);
+    return lost > 0;
   }
 
   /** Drop the frames that wait. */
@@ -63,7 +70,7 @@ export class SendBuffer {
     this.framesSent += taken.length;
     this.recent.push(...taken);
     this.recent.splice(0, Math.max(0, this.recent.length - KEPT_FRAMES));
-    return taken;
+    return taken.map(({ bytes }) => bytes);
   }
 
   /** @returns {ClientEvent[]} the events that wait, in order */

@@ -19,11 +19,15 @@ import { Timers } from './timers.js';
  *   onEvent: (event: ServerEvent) => void, onAudio: (index: number, bytes: Uint8Array) => void,
  *   onOver: (code: number, reason: string) => void, onDropped: () => void,
  * }} SocketCallbacks
- * `onOver` comes once, when the socket will not come back; `onDropped` when microphone audio was thrown away.
+ * `onOver` comes once, when the socket will not come back; `onDropped` when speech was thrown away.
  */
 /** @typedef {import('./surroundings.js').Surroundings} Surroundings */
 /** @typedef {import('./events.js').SessionStart} SessionStart */
-/** @typedef {{url: string, start: Omit<SessionStart, 'type' | 'resume'>}} SocketOptions */
+/** @typedef {{sessionId: string, seq: number, frames: number, graceMs: number}} Kept a session that an earlier page left */
+/**
+ * @typedef {{url: string, start: Omit<SessionStart, 'type' | 'resume'>, kept?: Kept | undefined, patienceMs?: number | undefined}} SocketOptions
+ * `patienceMs`: how long to try before the session was ever there.
+ */
 
 /** Interval of pings; a socket that brings nothing for DEAD_MS after one is dead even if it does not say so. */
 export const PING_MS = 5000;
@@ -50,10 +54,10 @@ export class RealtimeSocket {
     this.around = surroundings;
     /** @type {WebSocket | null} */
     this.socket = null;
-    this.sessionId = '';
-    this.graceMs = FIRST_GRACE_MS;
+    this.sessionId = options.kept?.sessionId ?? '';
+    this.graceMs = options.kept?.graceMs ?? options.patienceMs ?? FIRST_GRACE_MS;
     /** Number of the last message taken in, over all sockets. */
-    this.seq = 0;
+    this.seq = options.kept?.seq ?? 0;
     /** Number of the last message on this socket. */
     this.position = 0;
     this.attached = false;
@@ -65,7 +69,7 @@ export class RealtimeSocket {
     this.ended = false;
     this.attempts = 0;
     this.brokenAt = 0;
-    this.waiting = new SendBuffer();
+    this.waiting = new SendBuffer(options.kept?.frames);
     this.timers = new Timers(surroundings);
   }
 
@@ -94,10 +98,11 @@ export class RealtimeSocket {
   /**
    * Send a microphone frame now, or keep it for when the session is there again.
    * @param {Uint8Array<ArrayBuffer>} bytes
+   * @param {boolean} [loud] whether somebody may be speaking in it
    */
-  sendFrame(bytes) {
+  sendFrame(bytes, loud = true) {
     if (this.over) return;
-    this.waiting.addFrame(bytes);
+    this.waiting.addFrame(bytes, loud);
     if (this.attached && this.socket && this.socket.bufferedAmount < CONGESTED_BYTES) this.#flushFrames(this.socket);
     else if (this.waiting.trimFrames()) this.callbacks.onDropped();
   }
@@ -126,6 +131,16 @@ export class RealtimeSocket {
     socket?.close(1000);
   }
 
+  /**
+   * Let go of the session without ending it.
+   * @param {number} code why, as a close code
+   */
+  abandon(code) {
+    const { socket } = this;
+    if (!this.over) this.#finish(code, '');
+    socket?.close(1000);
+  }
+
   #connect() {
     const socket = this.around.makeSocket(this.options.url);
     socket.binaryType = 'arraybuffer';
@@ -151,22 +166,14 @@ export class RealtimeSocket {
     this.#ping(socket);
   }
 
-  /**
-   * @param {WebSocket} socket
-   * @param {string | ArrayBuffer} data
-   */
-  #received(socket, data) {
+  #received(/** @type {WebSocket} */ socket, /** @type {string | ArrayBuffer} */ data) {
     if (socket !== this.socket || this.over) return;
     this.timers.clear('dead');
     if (typeof data === 'string') this.#receivedText(socket, data);
     else this.#receivedAudio(data);
   }
 
-  /**
-   * @param {WebSocket} socket
-   * @param {string} data
-   */
-  #receivedText(socket, data) {
+  #receivedText(/** @type {WebSocket} */ socket, /** @type {string} */ data) {
     const event = parseEvent(data);
     if (!event) return;
     if (event.type === 'session.resumed') {

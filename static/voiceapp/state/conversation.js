@@ -4,7 +4,9 @@
  * (`local.*`), and returns the next. Pure; the same events give the same page.
  */
 import { append, captionsOf, heard, itemSeen, linked, historySeen, removed, upsert } from './items.js';
+import { restored } from './kept_call.js';
 import { dismissed, failed, noticed, withNotice } from './notices.js';
+import { DEFAULTS } from './settings.js';
 import { serverUnavailable, toolHandlers } from './tools.js';
 
 /** @typedef {import('../realtime/messages.js').SessionReady} SessionReady */
@@ -38,8 +40,13 @@ import { serverUnavailable, toolHandlers } from './tools.js';
  *   captions: Readonly<Record<string, Caption>>, seen: readonly string[], order: readonly string[],
  *   approvals: readonly import('./tools.js').Approval[], notices: readonly import('./notices.js').Notice[], noticeKey: number,
  *   ending: import('../realtime/events.js').Ending | null, offer: Offer | null,
- *   limits: Readonly<Record<string, Left>>,
+ *   limits: Readonly<Record<string, Left>>, parting: boolean, settings: import('./settings.js').Settings,
+ *   sound: boolean, answersSpoken: boolean, kept: string, restored: boolean, elsewhere: boolean, sounding: string | null,
  * }} State
+ * `parting`: the user hung up, which can still be taken back. `sound`: the speaker is on; `answersSpoken`: the service
+ * speaks its answers, and does not only write them. `kept`: the session that ended and can be continued; `restored`: the
+ * page was loaded anew meanwhile; `elsewhere`: another tab has a call; `sounding`: the item whose sound
+ * is announced and is not heard yet.
  * `seen` is the order in which items became known, `order` that of the conversation.
  */
 /**
@@ -54,7 +61,7 @@ export function initialState() {
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
     captions: captionsOf(), seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
-    limits: {},
+    limits: {}, parting: false, settings: DEFAULTS, sound: true, answersSpoken: true, kept: '', restored: false, elsewhere: false, sounding: null,
   };
 }
 
@@ -64,16 +71,27 @@ export function initialState() {
  * @returns {Status}
  */
 export function status(state) {
+  if (state.parting) return 'ended';
   if (state.phase === 'idle' || state.phase === 'connecting' || state.phase === 'reconnecting') return state.phase;
   if (state.phase === 'ended' || state.phase === 'failed') return state.phase;
   if (state.stalled) return 'stalled';
   if (state.playing) return 'speaking';
   if (state.holding || state.userSpeaking) return 'listening';
   if (state.approvals.some((approval) => !approval.answered)) return 'asking';
-  if (state.awaiting || state.response) return 'thinking';
+  // Between a tool's call and what is said of it, the answer is still due.
+  if (state.awaiting || state.response || state.sounding || toolsRun(state)) return 'thinking';
   if (state.microphone !== 'on') return state.microphone === 'asking' ? 'connecting' : 'text';
   if (state.muted) return 'muted';
   return state.pushToTalk ? 'hold' : 'listening';
+}
+
+/**
+ * Whether a tool runs that the answer waits for.
+ * @param {State} state
+ * @returns {boolean}
+ */
+function toolsRun(state) {
+  return state.order.some((id) => state.captions[id]?.tool?.state === 'running');
 }
 
 /**
@@ -172,7 +190,7 @@ function committed(state, event) {
  */
 function resumed(state, event) {
   /** @type {State} */
-  const next = { ...state, phase: 'live', ...(event.moved ? { response: null, awaiting: false, userSpeaking: false } : {}) };
+  const next = { ...state, phase: 'live', ...(event.moved ? { sounding: null, response: null, awaiting: false, userSpeaking: false } : {}) };
   if (event.lost && event.moved) {
     return withNotice(next, 'moved', 'Another server goes on with this. The last answer may have been cut short.', 'info');
   }
@@ -242,22 +260,33 @@ const HANDLERS = {
       ? state
       : upsert(state, event.item_id, { text: event.transcript, spoken: true }),
   'local.start': (state, event) => ({
-    ...initialState(), phase: 'connecting', assistant: event.assistant, pushToTalk: event.push_to_talk,
+    ...initialState(), settings: state.settings, phase: 'connecting', assistant: event.assistant, pushToTalk: event.push_to_talk,
     noticeKey: state.noticeKey, notices: [], microphone: event.microphone ? 'asking' : 'off',
+    sound: event.sound ?? event.microphone,
   }),
   'local.socket': (state, event) => ({ ...state, phase: event.phase }),
   'local.offer': (state, event) => ({ ...state, offer: event.offer }),
+  'local.setting': (state, event) => ({ ...state, settings: { ...state.settings, ...event.settings } }),
+  // Nothing else changes: what is taken back goes on where it was.
+  'local.parting': (state, event) => ({ ...state, parting: event.ending !== null, ending: event.ending }),
+  'local.elsewhere': (state, event) => ({ ...state, elsewhere: event.on }),
+  'local.restored': (state, event) => restored({ ...initialState(), settings: state.settings }, event.kept, event.at),
   'local.over': (state, event) => ({
-    ...state, offer: null, approvals: [], phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
+    ...state, parting: false, kept: event.kept ?? '', sounding: null, offer: null, approvals: [], phase: event.failed ? 'failed' : 'ended', ending: event.ending, playing: null,
     notices: state.notices.filter((notice) => notice.message !== event.ending.detail), response: null,
     awaiting: false, userSpeaking: false, holding: false, stalled: false, microphone: 'off', starting: '',
   }),
-  'local.microphone': (state, event) => ({ ...state, microphone: event.state, problem: event.problem ?? '' }),
+  'local.microphone': (state, event) => ({ ...state, restored: false, microphone: event.state, problem: event.problem ?? '' }),
+  'session.output_changed': (state, event) => ({ ...state, answersSpoken: event.audio }),
+  'local.sound': (state, event) => ({ ...state, sound: event.on }),
   'local.muted': (state, event) => ({ ...state, muted: event.on }),
   'local.holding': (state, event) => ({ ...state, holding: event.on }),
   'local.awaiting': (state, event) => ({ ...state, awaiting: event.on }),
   'local.stalled': (state, event) => ({ ...state, stalled: event.on }),
-  'local.playing': (state, event) => ({ ...state, playing: event.item_id }),
+  'audio.item': (state, event) => ({ ...state, sounding: event.item_id }),
+  'audio.cut': (state) => (state.sounding ? { ...state, sounding: null } : state),
+  'local.playing': (state, event) => ({ ...state, playing: event.item_id, sounding: event.item_id ? null : state.sounding }),
+  'local.sounded': (state, event) => (state.sounding === event.item_id ? { ...state, sounding: null } : state),
   'local.timing': (state, event) => state.captions[event.item_id]
     ? upsert(state, event.item_id, { afterStopMs: event.after_stop_ms, afterWordMs: event.after_word_ms })
     : state,

@@ -12,7 +12,7 @@ const FOLLOW_PX = 80;
 export class Captions {
   /**
    * @param {HTMLElement} log
-   * @param {(text: string) => void} announce
+   * @param {(caption: Caption, text: string) => void} announce
    */
   constructor(log, announce) {
     this.log = log;
@@ -146,10 +146,10 @@ export class Captions {
     if (caption.earlier || this.announced.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
     if (caption.transcript === 'pending' || (caption.role === 'user' && !caption.spoken)) return;
     this.announced.add(caption.id);
-    if (caption.tool) this.announce(`${toolTitle(caption.tool)} ${inert(caption.text)}: ${metaOf(caption)}`);
-    else if (caption.transcript === 'failed') this.announce('What you said was not transcribed.');
-    else if (caption.text && caption.role === 'user') this.announce(`You said: ${caption.text}`);
-    else if (caption.text && caption.role === 'assistant') this.announce(`${assistant}: ${caption.text}`);
+    if (caption.tool) this.announce(caption, `${toolTitle(caption.tool)} ${inert(caption.text)}: ${metaOf(caption)}`);
+    else if (caption.transcript === 'failed') this.announce(caption, 'What you said was not transcribed.');
+    else if (caption.text && caption.role === 'user') this.announce(caption, `You said: ${caption.text}`);
+    else if (caption.text && caption.role === 'assistant') this.announce(caption, `${assistant}: ${caption.text}`);
   }
 }
 

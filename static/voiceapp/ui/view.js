@@ -1,27 +1,25 @@
 // @ts-check
 /** Puts the state on the page. */
 import { status } from '../state/conversation.js';
+import { Announcements } from './announcements.js';
 import { Approvals } from './approvals.js';
 import { Captions } from './captions.js';
 import { Cards } from './cards.js';
+import { Controls } from './controls.js';
+import { find } from './find.js';
 import { Rings, loudness } from './rings.js';
+import { SettingsDialog } from './settings.js';
+import { Steady } from './steady.js';
 import { STATUS, hintOf, leftOf } from './words.js';
 
 /** @typedef {import('../state/conversation.js').State} State */
 /** @typedef {import('../state/conversation.js').Status} Status */
-/** @typedef {import('./cards.js').CardCallbacks & {onAnswer: (id: string, approve: boolean) => void}} ViewCallbacks */
-
 /**
- * @template {HTMLElement | SVGElement} T
- * @param {string} id
- * @param {new () => T} kind
- * @returns {T}
+ * @typedef {import('./cards.js').CardCallbacks & {
+ *   onAnswer: (id: string, approve: boolean) => void, onSetting: (name: string, value: unknown) => void,
+ *   onRedraw: () => void,
+ * }} ViewCallbacks
  */
-export function find(id, kind) {
-  const found = document.getElementById(id);
-  if (!(found instanceof kind)) throw new Error(`The page has no #${id}.`);
-  return found;
-}
 
 /** Phases in which a session is up, coming up or coming back. */
 const IN_CALL = new Set(['connecting', 'live', 'reconnecting']);
@@ -30,13 +28,8 @@ export class View {
   /** @param {ViewCallbacks} callbacks */
   constructor(callbacks) {
     this.stage = find('stage', HTMLElement);
-    this.talk = find('talk', HTMLButtonElement);
-    this.talkWord = find('talk-word', HTMLElement);
-    this.face = find('face', HTMLElement);
-    this.controls = find('controls', HTMLElement);
-    this.mute = find('mute', HTMLButtonElement);
-    this.muteWord = find('mute-word', HTMLElement);
-    this.interrupt = find('interrupt', HTMLButtonElement);
+    this.controls = new Controls();
+    this.box = find('message', HTMLTextAreaElement);
     this.level = find('level', HTMLElement);
     this.log = find('captions', HTMLElement);
     this.expectant = find('expectant', HTMLElement);
@@ -49,11 +42,20 @@ export class View {
     this.requestsLeft = find('requests-left', HTMLElement);
     this.tokensLeft = find('tokens-left', HTMLElement);
     this.rings = new Rings(find('rings', HTMLCanvasElement));
-    this.captions = new Captions(this.log, (text) => this.say(text));
-    this.cards = new Cards(find('cards', HTMLElement), callbacks, (text) => this.say(text));
+    this.announcements = new Announcements();
+    this.steady = new Steady(() => callbacks.onRedraw());
+    this.captions = new Captions(this.log, (caption, text) => {
+      if (this.announcements.ofCaption(caption, this.announce)) this.say(text);
+    });
+    /** @type {import('../state/settings.js').Settings['announce']} */
+    this.announce = 'changes';
+    this.cards = new Cards(find('cards', HTMLElement), callbacks, (text) => this.say(text), () => this.controls.focus());
     this.approvals = new Approvals(find('approvals', HTMLElement), callbacks.onAnswer, (text) => {
       this.alert.textContent = text;
     });
+    this.settings = new SettingsDialog(
+      find('settings', HTMLDialogElement), find('settings-open', HTMLButtonElement), callbacks.onSetting,
+    );
     /** @type {Status | null} */
     this.shown = null;
     this.meterLevel = -1;
@@ -64,15 +66,17 @@ export class View {
    * @param {(caption: import('../state/conversation.js').Caption) => number} progress
    */
   show(state, progress) {
-    const now = status(state);
-    const inCall = IN_CALL.has(state.phase);
+    this.announce = state.settings.announce;
+    const now = this.steady.of(status(state), state.holding || state.muted);
+    const inCall = IN_CALL.has(state.phase) && !state.parting;
     // Before the cards take their room, or give it back.
     const follow = this.captions.atEnd;
     this.#showStatus(state, now);
-    this.#showControls(state, now, inCall);
+    this.controls.show(state, now, inCall);
     this.cards.show(state, inCall);
     this.#showUsage(state, inCall);
-    this.approvals.show(state.approvals, () => find('message', HTMLTextAreaElement).focus());
+    this.approvals.show(state.parting ? [] : state.approvals, () => this.box.focus());
+    this.settings.show(state.settings);
     const spoken = state.order.length > 0 || inCall;
     this.welcome.hidden = spoken;
     this.log.hidden = !spoken;
@@ -121,42 +125,7 @@ export class View {
     }
     this.rings.show(now);
     if (now === 'failed') this.alert.textContent = `${over?.title ?? word}. ${over?.detail ?? ''}`;
-    else if (now !== 'idle') this.say(over ? over.title : word);
-  }
-
-  /**
-   * @param {State} state
-   * @param {Status} now
-   * @param {boolean} inCall
-   */
-  #showControls(state, now, inCall) {
-    const resting = !inCall;
-    const holding = state.phase === 'live' && state.pushToTalk && state.microphone === 'on';
-    const talk = resting || holding || now === 'stalled';
-    const word = now === 'stalled' ? 'Tap to resume' : holding ? (state.holding ? 'Let go' : 'Hold') : this.#startWord(state);
-    const hadFocus = document.activeElement === this.talk || this.controls.contains(document.activeElement);
-    this.talk.hidden = !talk;
-    this.face.hidden = talk;
-    this.talkWord.textContent = word;
-    this.talk.classList.toggle('held', state.holding);
-    this.talk.classList.toggle('long', word.length > 5);
-    this.controls.hidden = resting;
-    this.mute.disabled = state.microphone !== 'on';
-    this.mute.setAttribute('aria-pressed', String(state.muted));
-    this.muteWord.textContent = state.muted ? 'Unmute' : 'Mute';
-    find('mute-icon', SVGElement).setAttribute('href', state.muted ? '#i-mic-off' : '#i-mic');
-    this.interrupt.disabled = !(state.playing || state.response);
-    // A control that goes takes the keyboard's place with it.
-    if (hadFocus && resting && document.activeElement !== this.talk) this.talk.focus();
-    else if (hadFocus && this.talk.hidden && document.activeElement === document.body) find('hangup', HTMLButtonElement).focus();
-  }
-
-  /**
-   * @param {State} state
-   * @returns {string}
-   */
-  #startWord(state) {
-    return state.phase === 'idle' ? 'Talk' : 'Talk again';
+    if (this.announcements.ofState(now, state.settings.announce)) this.say(over ? over.title : word);
   }
 
   /**

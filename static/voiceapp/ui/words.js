@@ -9,10 +9,10 @@ export const STATUS = {
   connecting: { word: 'Connecting', hint: 'One moment.' },
   listening: { word: 'Listening', hint: 'Say something.' },
   hold: { word: 'Ready', hint: 'Hold the button or the space bar while you speak.' },
-  text: { word: 'Text only', hint: 'The microphone is off. You can type.' },
+  text: { word: 'Writing', hint: 'The microphone is off. You can write.' },
   thinking: { word: 'Thinking', hint: 'The answer is on its way.' },
   speaking: { word: 'Speaking', hint: 'Speak, or press Stop, to interrupt.' },
-  muted: { word: 'Muted', hint: 'You are not heard. Unmute to speak.' },
+  muted: { word: 'Muted', hint: 'You are not heard. Press Mute again to speak.' },
   reconnecting: { word: 'Reconnecting', hint: 'The line broke. Your conversation is kept.' },
   asking: { word: 'Waiting for you', hint: 'A tool may run only once you allow it.' },
   stalled: { word: 'Sound is paused', hint: 'Your device paused the sound.' },
@@ -23,12 +23,13 @@ export const STATUS = {
 /**
  * What to do in a state: how an answer is cut into depends on how one is heard.
  * @param {Status} now
- * @param {{microphone: string, muted: boolean, pushToTalk: boolean}} state
+ * @param {{microphone: string, muted: boolean, pushToTalk: boolean, sound: boolean}} state
  * @returns {string}
  */
 export function hintOf(now, state) {
+  if (now === 'text' && state.microphone === 'off') return 'Write, or press Talk to speak as well.';
   if (now !== 'speaking') return STATUS[now].hint;
-  if (state.microphone !== 'on' || state.muted) return 'Type, or press Stop, to interrupt.';
+  if (state.microphone !== 'on' || state.muted) return 'Write, or press Stop, to interrupt.';
   return state.pushToTalk ? 'Hold the button, or press Stop, to interrupt.' : STATUS.speaking.hint;
 }
 
@@ -65,6 +66,11 @@ export const PROBLEMS = {
     title: 'This browser cannot record here',
     detail: 'Use a current Chrome, Edge, Firefox or Safari.',
     retry: false,
+  },
+  unloaded: {
+    title: 'A part of the page could not be loaded',
+    detail: 'The server may be away. Check your network, then try again.',
+    retry: true,
   },
   failed: {
     title: 'The microphone did not start',

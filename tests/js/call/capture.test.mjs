@@ -11,7 +11,13 @@ const frame = (n, level = 0.25) => ({ bytes: Uint8Array.of(n), level, time: 0 })
 
 test('an open microphone sends each frame as it comes, with its time', () => {
   const capture = new Capture('audio/pcm');
-  assert.deepEqual(capture.pass(frame(7), 40, OPEN), { send: [{ bytes: Uint8Array.of(7), at: 40 }], over: null });
+  assert.deepEqual(capture.pass(frame(7), 40, OPEN), { send: [{ bytes: Uint8Array.of(7), at: 40, loud: true }], over: null });
+  assert.equal(capture.pass(frame(7, 0.001), 60, OPEN).send[0].loud, false);
+});
+
+test('the level is that of the last frame', () => {
+  const capture = new Capture('audio/pcm');
+  capture.pass(frame(7), 40, OPEN);
   assert.equal(capture.level, 0.25);
 });
 

@@ -17,7 +17,7 @@ const EXAMPLES = new Map(readdirSync(FOLDER).map((name) => [
 const CLOSES = Object.entries(JSON.parse(readFileSync(new URL('../close_codes.json', FOLDER), 'utf8')))
   .map(([code, close]) => ({ code: Number(code), ...close }));
 const FROM_THE_PAGE = [
-  'session.start', 'session.end', 'ping', 'playback.report', 'conversation.item.create', 'response.create',
+  'session.start', 'session.end', 'session.output', 'ping', 'playback.report', 'conversation.item.create', 'response.create',
   'input_audio_buffer.commit', 'output_audio_buffer.clear',
 ];
 /** What the socket needs for itself: see the tests below. */

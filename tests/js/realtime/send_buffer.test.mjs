@@ -84,3 +84,14 @@ test('what is dropped does not go', () => {
   buffer.clear();
   assert.deepEqual([buffer.takeFrames(), buffer.takeEvents()], [[], []]);
 });
+
+test('silence goes before speech, and only lost speech counts as lost', () => {
+  const buffer = new SendBuffer();
+  for (const n of range(0, KEPT_FRAMES + 100)) buffer.addFrame(frame(n), n % 5 === 0);
+  assert.equal(buffer.trimFrames(), false);
+  const kept = numbers(buffer.takeFrames());
+  assert.equal(kept.length, KEPT_FRAMES);
+  assert.deepEqual(range(0, 120).filter((n) => n % 5 === 0), kept.slice(0, 24), 'the oldest speech is all there');
+  for (const n of range(0, KEPT_FRAMES + 1)) buffer.addFrame(frame(n), true);
+  assert.equal(buffer.trimFrames(), true);
+});

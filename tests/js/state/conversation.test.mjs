@@ -124,3 +124,38 @@ test('what the service never told of its limits is unknown, not nothing', () => 
   const used = run([{ type: 'rate_limits.updated', rate_limits: [{ name: 'requests', remaining: 0 }] }], told);
   assert.deepEqual([leftOf(used.limits.requests), leftOf(used.limits.tokens)], ['0', '39,120 of 40,000']);
 });
+
+test('a call that ended by a slip is shown as ended, and goes on as it was when that is taken back', () => {
+  const before = live({ type: 'local.muted', on: true });
+  const parted = run([{ type: 'local.parting', ending: { title: 'Over', detail: '', again: true } }], before);
+  assert.equal(status(parted), 'ended');
+  assert.deepEqual(run([{ type: 'local.parting', ending: null }], parted), before);
+  assert.ok(!run([{ type: 'local.over', failed: false, ending: parted.ending }], parted).parting);
+});
+
+test('settings outlive a conversation', () => {
+  const chosen = run([{ type: 'local.setting', settings: { keys: false } }], live());
+  const next = run([{ type: 'local.start', assistant: 'Guide', push_to_talk: false, microphone: true }], chosen);
+  assert.equal(next.settings.keys, false);
+});
+
+test('a conversation that begins in writing is answered in writing until the service says otherwise', () => {
+  const begun = run([{ type: 'local.start', assistant: 'Guide', push_to_talk: false, microphone: false }, READY]);
+  assert.equal(begun.sound, false);
+  assert.equal(status(begun), 'text');
+  const agreed = run([{ type: 'session.output_changed', audio: false }], begun);
+  assert.equal(agreed.answersSpoken, false);
+  const back = run([{ type: 'local.sound', on: true }], agreed);
+  assert.deepEqual([back.sound, back.answersSpoken], [true, false], 'the service has not said so yet');
+});
+
+test('from the end of the answer in words to its first sound it is still due, and silent ones end it', () => {
+  const announced = live(
+    { type: 'response.created', response: { id: 'r' } },
+    { type: 'audio.item', index: 0, item_id: 'a1' }, { type: 'response.done', response: { id: 'r' } },
+  );
+  assert.equal(status(announced), 'thinking');
+  assert.equal(status(run([{ type: 'local.playing', item_id: 'a1' }], announced)), 'speaking');
+  assert.equal(status(run([{ type: 'local.sounded', item_id: 'a1' }], announced)), 'listening');
+  assert.equal(status(run([{ type: 'audio.cut', item_id: 'a1' }], announced)), 'listening');
+});

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { initialState, reduce, status } from '../../../static/voiceapp/state/conversation.js';
+import { READY } from './session.mjs';
 
 const run = (events, state = initialState()) => events.reduce(reduce, state);
 const HEAD = { index: 0, item_id: 'f1', call_id: 'c1' };
@@ -96,4 +97,14 @@ test('a server without tools is one line, however often it fails', () => {
   assert.deepEqual(state.order, ['server:shop', 'server:bank']);
   assert.deepEqual(state.captions['server:shop'].tool, { state: 'unavailable', callId: '', server: '', note: 'No.' });
   assert.equal(state.notices.length, 0);
+});
+
+test('while a tool runs the answer is due, also between its responses', () => {
+  const running = run([
+    READY, { type: 'local.microphone', state: 'on' }, { type: 'response.created', response: { id: 'r' } },
+    { type: 'response.tool_call.started', item_id: 't', call_id: 'c', name: 'clock' },
+    { type: 'response.done', response: { id: 'r' } },
+  ]);
+  assert.equal(status(running), 'thinking');
+  assert.equal(status(run([{ type: 'response.tool_call.completed', item_id: 't', call_id: 'c', name: 'clock', arguments: '{}' }], running)), 'listening');
 });

@@ -9,7 +9,7 @@ test('how an answer is cut into depends on how one is heard', () => {
   assert.equal(hintOf('speaking', open), 'Speak, or press Stop, to interrupt.');
   assert.equal(hintOf('speaking', { ...open, pushToTalk: true }), 'Hold the button, or press Stop, to interrupt.');
   for (const deaf of [{ microphone: 'off' }, { microphone: 'failed' }, { muted: true }, { muted: true, pushToTalk: true }]) {
-    assert.equal(hintOf('speaking', { ...open, ...deaf }), 'Type, or press Stop, to interrupt.');
+    assert.equal(hintOf('speaking', { ...open, ...deaf }), 'Write, or press Stop, to interrupt.');
   }
 });
 

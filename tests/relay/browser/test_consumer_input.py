@@ -10,6 +10,7 @@ import pytest
 from tests.parts.page import Page, Talk, rows
 from tests.parts.waits import PATIENCE_S
 from voiceapp.conversation.page_policy import MAX_TYPED_BYTES
+from voiceapp.protocol.dialects import Dialect
 from voiceapp.relay.browser.consumer import VoiceConsumer
 from voiceapp.relay.browser.login import login_stack
 
@@ -129,6 +130,34 @@ async def test_a_page_cannot_fill_the_memory_with_messages(talking: Talk) -> Non
         await upstream.user_turn("after")
         await page.until("conversation.item.input_audio_transcription.completed")
         assert [row["generated_text"] for row in await rows(page)] == ["after"]
+
+
+@pytest.mark.parametrize("dialect", [Dialect.GA, Dialect.PREVIEW])
+async def test_answers_come_in_writing_where_the_page_asks_for_that(talking: Talk, dialect: Dialect) -> None:
+    async with talking(dialect) as (page, upstream):
+        upstream.pass_over()
+        await page.send({"type": "session.output", "audio": False})
+        await upstream.expect("session.update")
+        raw = upstream.as_it_came[-1]["session"]
+        asked = raw.get("modalities") if dialect is Dialect.PREVIEW else raw["output_modalities"]
+        assert asked == ["text"]
+        assert (await page.until("session.output_changed"))["audio"] is False
+        await page.send({"type": "session.output", "audio": True})
+        assert (await page.until("session.output_changed"))["audio"] is True
+
+
+@pytest.mark.parametrize(
+    ("wish", "code"), [({}, "missing_required_parameter"), ({"audio": "no"}, "invalid_type")]
+)
+async def test_a_wish_for_writing_that_is_none_is_refused(
+    talking: Talk, wish: dict[str, Any], code: str
+) -> None:
+    async with talking() as (page, upstream):
+        upstream.pass_over()
+        await page.send({"type": "session.output", "event_id": "e", **wish})
+        error = (await page.until("error"))["error"]
+        assert (error["code"], error["param"], error["event_id"]) == (code, "audio", "e")
+        assert not upstream.sent_to_me("session.update")[1:]
 
 
 @pytest.mark.parametrize("first", ["{", "{}", '{"type":"ping"}', '{"type":"session.start","resume":3}'])

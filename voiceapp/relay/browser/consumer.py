@@ -13,7 +13,7 @@ from voiceapp.config import VoiceConfig, voice_config
 from voiceapp.conversation.actions import SendBrowser
 from voiceapp.errors import AudioFormatError, DecodeError, Refusal, VoiceAppError
 from voiceapp.protocol import codec, page
-from voiceapp.protocol.page import CloseCode, Notice, Ping, PlaybackReport, Pong, SessionEnd
+from voiceapp.protocol.page import CloseCode, Notice, Ping, PlaybackReport, Pong, SessionEnd, SessionOutput
 from voiceapp.relay.browser.admission import admit, hint_of
 from voiceapp.relay.browser.login import Login
 from voiceapp.relay.browser.start import StartRequest, begin, read_start
@@ -202,6 +202,8 @@ class VoiceConsumer(SocketConsumer):
                 case Ping():
                     session.outbox.acknowledge(message.seq)
                     session.tell(SendBrowser(Pong()))
+                case SessionOutput():
+                    session.perform(session.conversation.speak_answers(on=message.audio))
                 case SessionEnd():
                     session.end(EndReason.HUNG_UP)
                 case _:
