@@ -95,12 +95,13 @@ async function moveHere() {
 /** Start with whom and what is chosen, from an earlier conversation where one is to be continued. */
 function start(/** @type {boolean} */ withMicrophone) {
   const continues = config.continues?.id;
+  const earlierAt = config.continues?.at ?? '';
   if (continues) {
     delete config.continues;
     history.replaceState(null, '', '/');
   }
   soundChosen = false;
-  call.start(pickers.chosen, withMicrophone, { ...pickers.begin(), ...(continues ? { continues } : {}) });
+  call.start(pickers.chosen, withMicrophone, { ...pickers.begin(), ...(continues ? { continues, earlierAt } : {}) });
 }
 
 /**

@@ -75,7 +75,7 @@ export class Call {
     this.lastWords = '';
     this.dispatch({
       type: 'local.start', assistant: assistant.name, push_to_talk: assistant.push_to_talk, microphone: withMicrophone,
-      sound: withSound,
+      sound: withSound, earlier_at: options.earlierAt ?? '',
     });
     this.devices = this.#makeDevices();
     this.#openSocket(assistant, options, { patienceMs });

@@ -56,7 +56,7 @@ def test_a_service_that_the_admin_describes_is_called(playwright: Playwright, tm
         expect(page.locator(".approval .arguments")).to_have_text('{ "id": 7 }')
         assert service.requests == []
         page.get_by_role("button", name="Allow", exact=True).click()
-        expect(page.locator(".line.tool .meta")).to_have_text("done")
+        expect(page.locator(".line.tool")).to_have_attribute("data-tool", "done")
         expect(page.locator(".line.assistant .said").last).to_contain_text("on its way")
         assert [(asked.method, asked.path) for asked in service.requests] == [("GET", "/v1/orders/7")]
         assert service.requests[0].headers["authorization"] == "Bearer s3cret-token"

@@ -43,6 +43,11 @@ def test_a_turn_from_talk_to_the_answer(playwright: Playwright, server: Scripted
         link.send({"type": "response.output_audio.done", "item_id": "a1"})
         link.send({"type": "response.done", "response": {"id": "resp_1", "status": "completed"}})
         expect(page.locator("#status-word")).to_have_text("Listening")
+        # How long it took is for those who ask.
+        expect(page.locator(".line.assistant .meta")).to_be_hidden()
+        page.keyboard.press("?")
+        page.get_by_label("Show timings").check()
+        page.keyboard.press("Escape")
         meta = page.locator(".line.assistant .meta").inner_text()
         found = re.fullmatch(r"answered in (\d\.\d\d) s, (\d\.\d\d) s after your last word", meta)
         assert found, meta
@@ -344,6 +349,7 @@ def test_another_assistant_is_offered_in_a_new_session_that_knows_what_was_said(
                     "transcript_status": "completed", "modality": "audio", "speaker": "Guide"}  # fmt: skip
             second.send({"type": "session.history", "items": [past]})
             expect(page.locator(".line.earlier .said")).to_have_text("My name is Ada.")
+            expect(page.locator(".divider")).to_have_text("Earlier")
             expect(page.locator("#status-word")).to_have_text("Listening")
             second.wait_frames(5)
     finally:

@@ -65,11 +65,22 @@ def test_each_call_is_a_line_that_says_how_it_goes(playwright: Playwright, serve
         begin(link, "t2", "order_status", "shop")
         end(link, "t2", "order_status", code="http_error", message="The server is away.")
         expect(lines.locator(".who")).to_have_text(["Tool", "Tool of shop"])
-        expect(lines.locator(".said")).to_have_text(["current_time", "order_status"])
+        expect(lines.locator(".said")).to_have_text(["Current time", "Order status"])
         expect(lines.locator(".meta")).to_have_text(["done", "failed: The server is away."])
-        live = page.locator("#announcer").inner_text()
-        assert "Tool current_time: done" in live
-        assert "Tool of shop order_status: failed: The server is away." in live
+        output = {
+            "id": "o1",
+            "type": "function_call_output",
+            "call_id": "call_t1",
+            "output": '"Half past two."',
+        }
+        link.send({"type": "conversation.item.added", "previous_item_id": "t1", "item": output})
+        expect(lines.locator(".meta").first).to_have_text("Half past two.")
+        # By their own names for those who ask.
+        page.keyboard.press("?")
+        page.get_by_label("Show timings").check()
+        page.keyboard.press("Escape")
+        expect(lines.locator(".said")).to_have_text(["current_time", "order_status"])
+        expect(lines.locator(".meta").first).to_have_text("done")
 
 
 def test_names_and_reasons_with_markup_are_inert(playwright: Playwright, server: ScriptedServer) -> None:
@@ -270,7 +281,7 @@ def test_the_embedded_engine_calls_a_server_that_the_admin_named(
         expect(page.locator(".approval h3")).to_have_text("Allow “Order status” (shop)?")
         expect(page.locator(".approval .given")).to_have_text("Order7")
         page.get_by_role("button", name="Allow", exact=True).click()
-        expect(page.locator(".line.tool .meta")).to_have_text("done")
+        expect(page.locator(".line.tool")).to_have_attribute("data-tool", "done")
         expect(page.locator(".line.assistant .said").last).to_contain_text("on its way")
         # One for each thing said, and one after the call.
         assert len([text for text in told if '"response.created"' in text]) == 3

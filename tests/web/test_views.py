@@ -191,7 +191,9 @@ def test_an_ended_session_can_be_continued_by_its_user_alone(page: Client, user:
     assert f'href="/?continue={ended}"' in page.get(f"/sessions/{ended}/").content.decode()
     assert "?continue=" not in page.get(f"/sessions/{live}/").content.decode()
     response = page.get(f"/?continue={ended}")
-    assert response.context["page_config"]["continues"] == {"id": str(ended), "assistant": "assistant"}
+    began = Session.objects.get(id=ended).started_at.isoformat()
+    continues = {"id": str(ended), "assistant": "assistant", "at": began}
+    assert response.context["page_config"]["continues"] == continues
     assert "Teach me chess." in response.content.decode()
     for refused in (live, other, UUID(int=3), "x", ""):
         assert page.get(f"/?continue={refused}").status_code == 404

@@ -70,7 +70,8 @@ def index(request: HttpRequest) -> HttpResponse:
         if earlier is None:
             raise Http404
         slug = earlier.assistant.slug if earlier.assistant else ""
-        config["continues"] = {"id": str(earlier.id), "assistant": slug}
+        began = earlier.started_at.isoformat()
+        config["continues"] = {"id": str(earlier.id), "assistant": slug, "at": began}
     recent = own_sessions(user).with_something_said()[:RECENT]
     context = {"page_config": config, "recent": recent, "continues": earlier}
     return render(request, "voiceapp/index.html", context)

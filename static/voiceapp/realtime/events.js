@@ -8,7 +8,8 @@
 /** @typedef {import('./messages.js').ClientMessage | import('./realtime_events.js').RealtimeClientEvent} ClientEvent */
 /**
  * @typedef {{type: string, text?: string, transcript?: string | null}} Part
- * @typedef {{id: string, type: string, role?: string, status?: string, content?: Part[], name?: string, server_label?: string}} WireItem
+ * @typedef {{id: string, type: string, role?: string, status?: string, content?: Part[], name?: string, server_label?: string,
+ *   call_id?: string, output?: string | null}} WireItem
  */
 /**
  * @typedef {{
@@ -20,7 +21,7 @@
 /**
  * @typedef {{
  *   socket: string, assistants: Assistant[], user: string, isAdmin: boolean,
- *   continues?: {id: string, assistant: string},
+ *   continues?: {id: string, assistant: string, at?: string},
  * }} PageConfig
  * `continues` is the past conversation that the next one goes on from.
  */
@@ -142,7 +143,7 @@ export function approvalAnswer(id, approve) {
   };
 }
 
-/** @typedef {{voice?: string, continues?: string}} StartOptions another voice; the session to go on from */
+/** @typedef {{voice?: string, continues?: string, earlierAt?: string}} StartOptions another voice; the session to go on from, and when it began */
 
 /**
  * What the first message says besides its type.

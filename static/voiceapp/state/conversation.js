@@ -41,12 +41,12 @@ import { serverUnavailable, toolHandlers } from './tools.js';
  *   approvals: readonly import('./tools.js').Approval[], notices: readonly import('./notices.js').Notice[], noticeKey: number,
  *   ending: import('../realtime/events.js').Ending | null, offer: Offer | null,
  *   limits: Readonly<Record<string, Left>>, parting: boolean, settings: import('./settings.js').Settings,
- *   sound: boolean, answersSpoken: boolean, kept: string, restored: boolean, elsewhere: boolean, sounding: string | null,
+ *   sound: boolean, answersSpoken: boolean, kept: string, restored: boolean, elsewhere: boolean, sounding: string | null, earlierAt: string,
  * }} State
  * `parting`: the user hung up, which can still be taken back. `sound`: the speaker is on; `answersSpoken`: the service
  * speaks its answers, and does not only write them. `kept`: the session that ended and can be continued; `restored`: the
  * page was loaded anew meanwhile; `elsewhere`: another tab has a call; `sounding`: the item whose sound
- * is announced and is not heard yet.
+ * is announced and is not heard yet; `earlierAt`: when what is continued began, as ISO 8601.
  * `seen` is the order in which items became known, `order` that of the conversation.
  */
 /**
@@ -61,7 +61,7 @@ export function initialState() {
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
     captions: captionsOf(), seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
-    limits: {}, parting: false, settings: DEFAULTS, sound: true, answersSpoken: true, kept: '', restored: false, elsewhere: false, sounding: null,
+    limits: {}, parting: false, settings: DEFAULTS, sound: true, answersSpoken: true, kept: '', restored: false, elsewhere: false, sounding: null, earlierAt: '',
   };
 }
 
@@ -262,12 +262,11 @@ const HANDLERS = {
   'local.start': (state, event) => ({
     ...initialState(), settings: state.settings, phase: 'connecting', assistant: event.assistant, pushToTalk: event.push_to_talk,
     noticeKey: state.noticeKey, notices: [], microphone: event.microphone ? 'asking' : 'off',
-    sound: event.sound ?? event.microphone,
+    sound: event.sound ?? event.microphone, earlierAt: event.earlier_at ?? '',
   }),
   'local.socket': (state, event) => ({ ...state, phase: event.phase }),
   'local.offer': (state, event) => ({ ...state, offer: event.offer }),
   'local.setting': (state, event) => ({ ...state, settings: { ...state.settings, ...event.settings } }),
-  // Nothing else changes: what is taken back goes on where it was.
   'local.parting': (state, event) => ({ ...state, parting: event.ending !== null, ending: event.ending }),
   'local.elsewhere': (state, event) => ({ ...state, elsewhere: event.on }),
   'local.restored': (state, event) => restored({ ...initialState(), settings: state.settings }, event.kept, event.at),

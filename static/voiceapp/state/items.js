@@ -1,7 +1,7 @@
 // @ts-check
 /** The items of a conversation among what the page shows. Pure: each function returns the next state. */
 import { inOrder } from './order.js';
-import { callItem } from './tools.js';
+import { callItem, callReturned } from './tools.js';
 
 /** @typedef {import('../realtime/messages.js').CaptionHeard} CaptionHeard */
 /** @typedef {import('../realtime/messages.js').SessionHistory} SessionHistory */
@@ -83,7 +83,8 @@ export function itemSeen(state, event) {
   }
   if (item.type !== 'message' || (item.role !== 'user' && item.role !== 'assistant')) {
     // Not shown, but others may follow it.
-    return upsert(state, item.id, { ...linked(event), role: 'tool', text: '', done });
+    const next = item.type === 'function_call_output' ? callReturned(state, item, upsert) : state;
+    return upsert(next, item.id, { ...linked(event), role: 'tool', text: '', done });
   }
   const old = state.captions[item.id];
   const { text, spoken } = contentOf(item);

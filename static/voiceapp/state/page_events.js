@@ -6,7 +6,7 @@
 /** @typedef {import('./settings.js').Settings} Settings */
 /** @typedef {import('../realtime/messages.js').ApprovalRequested & {at?: number}} TimedApproval `at` is on the page's clock */
 /**
- * @typedef {{type: 'local.start', assistant: string, push_to_talk: boolean, microphone: boolean, sound?: boolean}
+ * @typedef {{type: 'local.start', assistant: string, push_to_talk: boolean, microphone: boolean, sound?: boolean, earlier_at?: string}
  *   | {type: 'local.socket', phase: 'reconnecting'}
  *   | {type: 'local.offer', offer: import('./conversation.js').Offer | null}
  *   | {type: 'local.setting', settings: Partial<Settings>}

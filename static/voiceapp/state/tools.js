@@ -8,9 +8,9 @@
 /**
  * @typedef {{
  *   state: 'made' | 'running' | 'waiting' | 'done' | 'failed' | 'denied' | 'unavailable',
- *   callId: string, server: string, note: string,
+ *   callId: string, server: string, note: string, result: string,
  * }} Tool
- * `note` says more: what a running tool is doing, or why one failed.
+ * `note` says more: what a running tool is doing, or why one failed; `result` is what one that is done gave.
  */
 /**
  * @typedef {{
@@ -28,7 +28,7 @@
  * @returns {Tool}
  */
 function withTool(caption, change) {
-  const old = caption?.tool ?? { state: 'made', callId: '', server: '', note: '' };
+  const old = caption?.tool ?? { state: 'made', callId: '', server: '', note: '', result: '' };
   return { ...old, ...change };
 }
 
@@ -40,7 +40,20 @@ function withTool(caption, change) {
  */
 export function callItem(old, item) {
   const server = typeof item.server_label === 'string' ? item.server_label : '';
-  return { role: 'tool', text: old?.text || (item.name ?? 'tool'), tool: withTool(old, server ? { server } : {}) };
+  return { role: 'tool', text: old?.text || (item.name ?? 'tool'), tool: withTool(old, { ...(server ? { server } : {}), ...(typeof item.output === 'string' ? { result: item.output } : {}) }) };
+}
+
+/**
+ * What a call gave is shown in its line.
+ * @param {State} state
+ * @param {WireItem} item
+ * @param {Upsert} upsert
+ * @returns {State}
+ */
+export function callReturned(state, item, upsert) {
+  const caption = ofCall(state, item.call_id ?? '');
+  if (!caption || typeof item.output !== 'string') return state;
+  return upsert(state, caption.id, { tool: withTool(caption, { result: item.output }) });
 }
 
 /**
@@ -128,6 +141,6 @@ export function serverUnavailable(state, event, upsert) {
   const place = state.captions[id] ? {} : { previousId: state.order.at(-1) ?? null };
   return upsert(state, id, {
     role: 'tool', text: label, done: true, ...place,
-    tool: { state: 'unavailable', callId: '', server: '', note: String(event.reason ?? '') },
+    tool: { state: 'unavailable', callId: '', server: '', result: '', note: String(event.reason ?? '') },
   });
 }

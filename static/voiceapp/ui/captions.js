@@ -1,6 +1,6 @@
 // @ts-check
 /** The captions of both sides, kept in step with the state; text goes in as text only. */
-import { TOOL, inert, seconds, splitAt, splitHeard } from './words.js';
+import { TOOL, earlierInWords, inWords, inert, resultInWords, seconds, splitAt, splitHeard } from './words.js';
 
 /** @typedef {import('../state/conversation.js').Caption} Caption */
 /** @typedef {import('../state/conversation.js').State} State */
@@ -22,6 +22,9 @@ export class Captions {
     /** @type {Set<string>} */
     this.announced = new Set();
     this.order = '';
+    /** Whether timings and the names of tools are shown. */
+    this.timings = false;
+    this.divider = element('p', 'divider', '');
     let following = true;
     log.addEventListener('scroll', () => {
       following = this.atEnd;
@@ -54,16 +57,19 @@ export class Captions {
    * @param {boolean} follow
    */
   show(state, progress, follow) {
+    const changed = this.timings !== state.settings.timings;
+    this.timings = state.settings.timings;
+    this.divider.textContent = earlierInWords(state.earlierAt);
     const shown = state.order.filter((id) => isShown(state.captions[id]));
     for (const id of shown) {
       const caption = /** @type {Caption} */ (state.captions[id]);
       const line = this.lines.get(id) ?? this.#make(caption, state.assistant);
       const reached = caption.role === 'assistant' && caption.spoken && !caption.earlier ? progress(caption) : 1;
-      if (line.shown !== caption || line.reached !== reached) this.#fill(line, caption, reached);
+      if (changed || line.shown !== caption || line.reached !== reached) this.#fill(line, caption, reached);
       this.#announceOnce(caption, state.assistant);
     }
     const order = shown.join(' ');
-    if (order !== this.order) this.#arrange(shown);
+    if (order !== this.order) this.#arrange(shown, state);
     this.order = order;
     if (follow) this.log.scrollTop = this.log.scrollHeight;
   }
@@ -107,7 +113,7 @@ export class Captions {
       const [spoken, coming] = splitAt(text, reached);
       line.said.replaceChildren(spoken, ...(coming ? [element('span', 'coming', coming)] : []));
     } else if (text) {
-      line.said.replaceChildren(caption.role === 'tool' ? inert(text) : text);
+      line.said.replaceChildren(caption.role === 'tool' ? (this.timings || !caption.tool?.callId ? inert(text) : inWords(text)) : text);
     } else if (caption.transcript === 'failed') {
       line.said.replaceChildren(element('span', 'aside', 'Spoken, not transcribed'));
     } else {
@@ -118,21 +124,27 @@ export class Captions {
       line.root.dataset.tool = caption.tool.state;
       line.who.textContent = toolTitle(caption.tool);
     }
-    const meta = metaOf(caption);
+    line.root.classList.toggle('quiet', caption.role === 'tool' && !this.timings);
+    const meta = metaOf(caption, this.timings);
     line.meta.textContent = meta;
     line.meta.hidden = !meta;
   }
 
-  /** @param {string[]} order */
-  #arrange(order) {
+  /**
+   * @param {string[]} order
+   * @param {State} state
+   */
+  #arrange(order, state) {
     const wanted = new Set(order);
     for (const [id, line] of this.lines) {
       if (wanted.has(id)) continue;
       line.root.remove();
       this.lines.delete(id);
     }
-    order.forEach((id, place) => {
-      const root = /** @type {Line} */ (this.lines.get(id)).root;
+    const roots = order.map((id) => /** @type {Line} */ (this.lines.get(id)).root);
+    if (state.captions[order[0] ?? '']?.earlier) roots.unshift(this.divider);
+    else this.divider.remove();
+    roots.forEach((root, place) => {
       if (this.log.children[place] !== root) this.log.insertBefore(root, this.log.children[place] ?? null);
     });
   }
@@ -146,7 +158,7 @@ export class Captions {
     if (caption.earlier || this.announced.has(caption.id) || !caption.done || (caption.role === 'assistant' && caption.spoken)) return;
     if (caption.transcript === 'pending' || (caption.role === 'user' && !caption.spoken)) return;
     this.announced.add(caption.id);
-    if (caption.tool) this.announce(caption, `${toolTitle(caption.tool)} ${inert(caption.text)}: ${metaOf(caption)}`);
+    if (caption.tool) this.announce(caption, `${toolTitle(caption.tool)} ${inert(caption.text)}: ${metaOf(caption, this.timings)}`);
     else if (caption.transcript === 'failed') this.announce(caption, 'What you said was not transcribed.');
     else if (caption.text && caption.role === 'user') this.announce(caption, `You said: ${caption.text}`);
     else if (caption.text && caption.role === 'assistant') this.announce(caption, `${assistant}: ${caption.text}`);
@@ -166,12 +178,15 @@ function isShown(caption) {
 
 /**
  * @param {Caption} caption
+ * @param {boolean} timings
  * @returns {string}
  */
-function metaOf(caption) {
-  const parts = caption.earlier ? ['earlier'] : [];
+function metaOf(caption, timings) {
+  /** @type {string[]} */
+  const parts = [];
   if (caption.tool) {
-    const { state, note } = caption.tool;
+    const { state, note, result } = caption.tool;
+    if (state === 'done' && !timings) return resultInWords(result) || TOOL.done;
     return state === 'running' && note ? inert(note) : note ? `${TOOL[state]}: ${inert(note)}` : TOOL[state];
   }
   if (caption.role === 'tool') return parts.join();
@@ -182,7 +197,7 @@ function metaOf(caption) {
   } else if (caption.cancelled) {
     parts.push('stopped early');
   }
-  if (caption.afterStopMs !== null) {
+  if (timings && caption.afterStopMs !== null) {
     const word = caption.afterWordMs === null ? '' : `, ${seconds(caption.afterWordMs)} after your last word`;
     parts.push(`answered in ${seconds(caption.afterStopMs)}${word}`);
   }

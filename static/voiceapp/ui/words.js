@@ -173,6 +173,38 @@ export function leftInWords(ms) {
   return `Waits for you: ${shown}`;
 }
 
+/** Longest result of a tool that its line shows. */
+const RESULT_CHARS = 80;
+
+/**
+ * What a tool gave, where that is for readers: a word, a number, a sentence; nothing where it is data.
+ * @param {string} output
+ * @returns {string}
+ */
+export function resultInWords(output) {
+  /** @type {unknown} */
+  let value = output;
+  try {
+    value = JSON.parse(output);
+  } catch {
+    // Words.
+  }
+  if (value === null || typeof value === 'object') return '';
+  const [line = ''] = String(value).trim().split('\n');
+  return inert(line.length > RESULT_CHARS ? `${line.slice(0, RESULT_CHARS - 1).trimEnd()}…` : line);
+}
+
+/**
+ * The line before what was said in a conversation that is continued.
+ * @param {string} at when that began, as ISO 8601; empty where it is not known
+ * @returns {string}
+ */
+export function earlierInWords(at) {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return 'Earlier';
+  return `Earlier, ${date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })}`;
+}
+
 /** How a tool's call goes. @type {Readonly<Record<import('../state/tools.js').Tool['state'], string>>} */
 export const TOOL = {
   made: '', running: 'running…', waiting: 'waits for you', done: 'done', failed: 'failed', denied: 'not allowed',

@@ -31,7 +31,7 @@ test('a call runs from its first event to its last, in its place among the capti
 
 test('a call that failed says why; one that was not allowed does not repeat it', () => {
   assert.deepEqual(run([started, failed('timeout', 'Too slow.')]).captions.f1.tool,
-    { state: 'failed', callId: 'c1', server: '', note: 'Too slow.' });
+    { state: 'failed', callId: 'c1', server: '', note: 'Too slow.', result: '' });
   const denied = run([started, failed('not_approved', 'The user did not allow this call.')]).captions.f1.tool;
   assert.deepEqual([denied.state, denied.note], ['denied', '']);
 });
@@ -95,7 +95,7 @@ test('a server without tools is one line, however often it fails', () => {
   const notice = { type: 'notice', code: 'mcp_tools_unavailable', server_label: 'shop', message: 'They cannot be used. No.', reason: 'No.', level: 'warning' };
   const state = run([notice, notice, { ...notice, server_label: 'bank' }]);
   assert.deepEqual(state.order, ['server:shop', 'server:bank']);
-  assert.deepEqual(state.captions['server:shop'].tool, { state: 'unavailable', callId: '', server: '', note: 'No.' });
+  assert.deepEqual(state.captions['server:shop'].tool, { state: 'unavailable', callId: '', server: '', note: 'No.', result: '' });
   assert.equal(state.notices.length, 0);
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { STATUS, hintOf, inWords, inert, leftInWords, seconds, splitAt, splitHeard } from '../../../static/voiceapp/ui/words.js';
+import { earlierInWords, resultInWords, STATUS, hintOf, inWords, inert, leftInWords, seconds, splitAt, splitHeard } from '../../../static/voiceapp/ui/words.js';
 
 const open = { microphone: 'on', muted: false, pushToTalk: false };
 
@@ -54,4 +54,16 @@ test('nothing in a text that others wrote is hidden or turns its surroundings ar
   assert.equal(inert('a\u202eb\u200bc\u0000d\u2066e'), 'a\\u202eb\\u200bc\\u0000d\\u2066e');
   assert.equal(inert('\ud800x'), '\\ud800x');
   assert.equal(inert('مرحبا <b>\n'), 'مرحبا <b>\n');
+});
+
+test('the result of a tool is shown where it is for readers, on one line', () => {
+  assert.deepEqual(['"Noon."', '96.5', 'true', 'Half past two.\nMore', '{"a": 1}', '[1]', 'null', ''].map(resultInWords),
+    ['Noon.', '96.5', 'true', 'Half past two.', '', '', '', '']);
+  assert.equal(resultInWords('x'.repeat(200)).length, 80);
+  assert.equal(resultInWords('a\u202eb'), 'a\\u202eb');
+});
+
+test('what is earlier carries its day where that is known', () => {
+  assert.equal(earlierInWords('2025-11-30T10:00:00'), 'Earlier, 30 Nov');
+  assert.deepEqual(['', 'no'].map(earlierInWords), ['Earlier', 'Earlier']);
 });
