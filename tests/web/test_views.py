@@ -145,6 +145,24 @@ def test_a_session_is_shown_in_order_with_what_was_heard(page: Client, user: Use
     assert b"own words" not in response.content
 
 
+def test_each_answer_is_that_of_the_assistant_who_gave_it(
+    page: Client, user: User, admin_client: Client
+) -> None:
+    session_id = kept(
+        user,
+        said("old", "assistant", "Kept before names were."),
+        said("first", "assistant", "I am Ada.", previous_item_id="old", speaker="Ada"),
+        said("asked", "user", "Let me talk to Grace.", previous_item_id="first"),
+        said("second", "assistant", "I am Grace.", previous_item_id="asked", speaker="<b>Grace</b>\u202e"),
+    )
+    shown = page.get(f"/sessions/{session_id}/").content.decode()
+    names = re.findall(r'<h2 class="who">(.*?)</h2>', shown)
+    grace = "&lt;b&gt;Grace&lt;/b&gt;\ufffd"
+    assert names == ["<bdi>Assistant</bdi>", "<bdi>Ada</bdi>", "You", f"<bdi>{grace}</bdi>"]
+    read = admin_client.get(f"/admin/records/session/{session_id}/change/").content.decode()
+    assert [name in read for name in (">Ada<", f">{grace}<")] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("output", "shown"),
     [

@@ -111,8 +111,8 @@ def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
     ``session``: as in the list. ``items``: ``records.reading.transcript.TranscriptLine`` in order, each with
     ``role``, ``text``, ``heard_text``, ``unheard_text``, ``cut_ms``, ``transcript_status``, ``kind``,
-    ``not_transcribed``. ``before``: the session that this one continues, if any; ``after``: those that
-    continue it.
+    ``not_transcribed``, ``speaker``. ``before``: the session that this one continues, if any; ``after``:
+    those that continue it.
     """
     kept = own_session(_user(request), session_id)
     if kept is None:

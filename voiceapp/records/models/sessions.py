@@ -127,6 +127,9 @@ class Item(models.Model):
     started_ms = models.BigIntegerField(default=0)
     ended_ms = models.BigIntegerField(default=0)
     raw: models.JSONField[dict[str, Any]] = models.JSONField(default=dict)
+    speaker = models.CharField(
+        max_length=100, blank=True, help_text="The assistant whose item it is; empty: the session's."
+    )
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("session", "item_id"), name="one_row_per_item"),)
