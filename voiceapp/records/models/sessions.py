@@ -54,6 +54,12 @@ class Session(models.Model):
     started_at = models.DateTimeField(db_index=True)
     ended_at = models.DateTimeField(null=True, db_index=True)
     end_reason = models.CharField(max_length=64, blank=True, db_index=True)
+    end_code = models.CharField(
+        max_length=64, blank=True, db_index=True, help_text="The cause of its end, as a stable word."
+    )
+    end_message = models.CharField(
+        max_length=500, blank=True, help_text="The sentence that its user was told at its end."
+    )
     expected = models.BooleanField(null=True, help_text="Whether it ended as the user meant it to.")
     duration_ms = models.PositiveBigIntegerField(default=0)
     item_count = models.PositiveIntegerField(default=0)
