@@ -352,7 +352,9 @@ def test_what_cannot_be_shown_is_told_in_the_sites_own_looks(
 )
 def test_a_name_that_the_site_does_not_answer_to_is_said(headers: dict[str, str], told: bool) -> None:
     asked = f"<b>evil.example</b>{'x' * 1000}"
-    answer = Client(headers={"host": asked}, **headers).get("/")
+    client = Client(headers={"host": asked})
+    client.defaults.update(headers)
+    answer = client.get("/")
     text = answer.content.decode()
     assert answer.status_code == 400
     assert "&lt;b&gt;evil.example&lt;/b&gt;xxx" in text
