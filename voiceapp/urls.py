@@ -43,4 +43,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
+handler400 = views.bad_request
 handler404 = views.not_found

@@ -218,7 +218,7 @@ def test_a_refusal_says_what_the_server_knows(playwright: Playwright, server: Sc
         words = "The service refused the key. Check AZURE_OPENAI_API_KEY."
         link.send({"type": "session.ended", "reason": "upstream_refused", "code": "c", "message": words})
         link.close(4011, "upstream_refused")
-        expect(page.locator("#status-word")).to_have_text("The voice service refused")
+        expect(page.locator("#status-word")).to_have_text("The voice service cannot be used")
         expect(page.locator("#hint")).to_have_text(words)
         expect(page.locator(".notice")).to_have_count(0)
 

@@ -54,6 +54,20 @@ def test_a_summary_has_what_the_conversation_comes_back_to() -> None:
     )
 
 
+@given(st.text(max_size=80), st.lists(st.text(max_size=80), max_size=8))
+def test_further_titles_are_short_and_differ(title: str, said: list[str]) -> None:
+    further = list(extractive.titles_besides(title, said))
+    assert all(len(one) <= extractive.TITLE_CHARS for one in further)
+    assert title not in further
+
+
+def test_further_titles_say_what_else_was_wanted() -> None:
+    said = ["Set a timer for tea.", "Take a note: buy milk.", "Set a timer for tea.", "Thanks!"]
+    assert list(extractive.titles_besides("Set a timer for tea", said)) == [
+        "Set a timer for tea; Take a note: buy milk"
+    ]
+
+
 def test_a_long_title_is_cut_at_its_length() -> None:
     title = extractive.title_of(["book " + "a long train journey " * 20])
     assert len(title) <= extractive.TITLE_CHARS

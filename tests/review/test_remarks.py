@@ -19,6 +19,7 @@ def line(role: str, text: str, heard: str | None = None, kind: str = "message") 
     return TranscriptLine(
         item_id="i", kind=kind, role=role, text=text, heard_text=heard, unheard_text="", cut_ms=None,
         transcript_status="", not_transcribed=False, modality="audio", status="completed", started_ms=0,
+        speaker="",
     )  # fmt: skip
 
 

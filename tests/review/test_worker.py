@@ -19,7 +19,7 @@ from tests.parts.stalls import longest_hold
 from tests.parts.waits import PATIENCE_S
 from voiceapp.process import Process
 from voiceapp.records.models import Session
-from voiceapp.review.worker import Summaries
+from voiceapp.review.worker import Summaries, write_summary
 from voiceapp.signals import session_ended
 from voiceapp.text.providers import text_engines
 
@@ -45,6 +45,30 @@ async def test_a_session_that_is_over_gets_title_and_summary_by_the_chat_service
     # What was not heard was not said.
     assert "Assistant: When does the train\n" in f"{told}\n"
     assert chat.requests[0]["response_format"]["json_schema"]["schema"]["required"] == ["title", "summary"]
+
+
+async def test_conversations_that_begin_alike_are_told_apart_by_what_else_was_wanted(user: User) -> None:
+    def say(*texts: str) -> Session:
+        return kept_session(user, *(("user", text, None) for text in texts))
+
+    eve = await User.objects.acreate(username="eve")
+    titles = []
+    for texts in (["Set a timer."], ["Set a timer.", "Take a note: buy milk."], ["Set a timer."]):
+        session = await sync_to_async(say)(*texts)
+        assert await write_summary(session.id)
+        await session.arefresh_from_db()
+        titles.append(session.heading)
+        # Written anew, it does not give way to itself.
+        assert await write_summary(session.id)
+        await session.arefresh_from_db()
+        assert session.heading == titles[-1]
+    assert titles == ["Set a timer", "Set a timer; Take a note: buy milk", "Set a timer"]
+    others = await sync_to_async(kept_session)(
+        eve, ("user", "Set a timer.", None), ("user", "Take a note: x y.", None)
+    )
+    assert await write_summary(others.id)
+    await others.arefresh_from_db()
+    assert others.heading == "Set a timer"
 
 
 async def test_whatever_the_service_writes_is_kept(

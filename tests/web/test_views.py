@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.test import Client
 from django.utils import timezone
 
@@ -143,6 +143,24 @@ def test_a_session_is_shown_in_order_with_what_was_heard(page: Client, user: Use
     assert b"not transcribed" in response.content
     assert b'<h2 class="who">Result</h2>' in response.content
     assert b"own words" not in response.content
+
+
+def test_each_answer_is_that_of_the_assistant_who_gave_it(
+    page: Client, user: User, admin_client: Client
+) -> None:
+    session_id = kept(
+        user,
+        said("old", "assistant", "Kept before names were."),
+        said("first", "assistant", "I am Ada.", previous_item_id="old", speaker="Ada"),
+        said("asked", "user", "Let me talk to Grace.", previous_item_id="first"),
+        said("second", "assistant", "I am Grace.", previous_item_id="asked", speaker="<b>Grace</b>\u202e"),
+    )
+    shown = page.get(f"/sessions/{session_id}/").content.decode()
+    names = re.findall(r'<h2 class="who">(.*?)</h2>', shown)
+    grace = "&lt;b&gt;Grace&lt;/b&gt;\ufffd"
+    assert names == ["<bdi>Assistant</bdi>", "<bdi>Ada</bdi>", "You", f"<bdi>{grace}</bdi>"]
+    read = admin_client.get(f"/admin/records/session/{session_id}/change/").content.decode()
+    assert [name in read for name in (">Ada<", f">{grace}<")] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -323,6 +341,59 @@ def test_what_cannot_be_shown_is_told_in_the_sites_own_looks(
         assert 'class="primary" href="/"' in text
         assert "base.css" in text
         assert not re.search(r"<style|\sstyle=|<script|s3cret", text)
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({"REMOTE_ADDR": "127.0.0.1"}, True),
+        ({"REMOTE_ADDR": "::1"}, True),
+        ({"REMOTE_ADDR": "203.0.113.7"}, False),
+        ({"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": "203.0.113.7"}, False),
+    ],
+)
+def test_a_name_that_the_site_does_not_answer_to_is_said(headers: dict[str, str], told: bool) -> None:
+    asked = f"<b>evil.example</b>{'x' * 1000}"
+    client = Client(headers={"host": asked})
+    client.defaults.update(headers)
+    answer = client.get("/")
+    text = answer.content.decode()
+    assert answer.status_code == 400
+    assert "&lt;b&gt;evil.example&lt;/b&gt;xxx" in text
+    assert len(text) < 8_000
+    assert "x" * 300 not in text
+    assert ("VOICEAPP_ALLOWED_HOSTS" in text) is told
+    assert "base.css" in text
+    assert not re.search(r"<style|\sstyle=|<script", text)
+
+
+def test_another_odd_request_names_no_host(page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise SuspiciousOperation("s3cret reasons")
+
+    monkeypatch.setattr("voiceapp.web.views.own_sessions", refuse)
+    answer = page.get("/sessions/")
+    assert answer.status_code == 400
+    text = answer.content.decode()
+    assert "<h1>That was not understood</h1>" in text
+    assert not re.search(r"s3cret|testserver|ALLOWED_HOSTS", text)
+
+
+def test_a_session_that_ended_early_says_why_to_its_user_and_to_administrators(
+    page: Client, user: User, admin_client: Client
+) -> None:
+    lost, well = kept(user, said("a", "user", "One.")), kept(user, said("b", "user", "Two."))
+    why = {"end_code": "upstream_unreachable", "end_message": "The service <cannot> be reached."}
+    Session.objects.filter(id=lost).update(expected=False, end_reason="upstream_refused", **why)
+    Session.objects.filter(id=well).update(end_code="hung_up", end_message="The conversation has ended.")
+    assert "The service &lt;cannot&gt; be reached." in page.get(f"/sessions/{lost}/").content.decode()
+    assert "The conversation has ended." not in page.get(f"/sessions/{well}/").content.decode()
+    read = admin_client.get(f"/admin/records/session/{lost}/change/").content.decode()
+    assert "The service &lt;cannot&gt; be reached. <code>upstream_unreachable</code>" in read
+    listed = admin_client.get("/admin/records/session/?end_code=upstream_unreachable").content.decode()
+    assert "upstream refused: unreachable" in listed
+    assert str(lost) in listed
+    assert str(well) not in listed
 
 
 def test_links_expire_and_are_replaced(user: User) -> None:

@@ -56,7 +56,7 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
         self._transcription_model = transcription_model
         self._approval_ms = approval_ms
         own, lifecycle = OwnEvents(ids), Lifecycle()
-        items = Items(captions=assistant.transcription is not None)
+        items = Items(captions=assistant.transcription is not None, speaker=assistant.name)
         self._parts = Parts(
             assistant=assistant,
             own=own,
@@ -101,6 +101,7 @@ class Conversation:  # noqa: PLR0904 - its verbs, in place of reaching into it
         parts.calls = self._calls_of(assistant, parts.own, parts.lifecycle, parts.items, ask_first)
         parts.calls.rounds.made = made
         parts.items.captions = assistant.transcription is not None
+        parts.items.speaker = assistant.name
         parts.owes_response = True
         # What is said from now on is for the next one, so it waits for the next connection.
         parts.lifecycle.enter(State.WAITING)

@@ -57,6 +57,7 @@ class ConversationItem:
     call_id: str = ""
     arguments: str = ""
     raw: JsonObject = field(default_factory=dict)
+    speaker: str = ""
     transcript_only: bool = False
     """Whether nothing but its transcript has come yet."""
     linked: bool = False
@@ -88,6 +89,7 @@ class ConversationItem:
             started_ms=self.started_ms,
             ended_ms=self.ended_ms,
             raw=self.raw,
+            speaker="" if self.role == "user" else self.speaker,
         )
 
 
@@ -103,6 +105,8 @@ class Items:
     added: set[str] = field(default_factory=set)
     corrected: list[ConversationItem] = field(default_factory=list)
     """Items whose place was guessed wrongly, and that are to be kept anew."""
+    speaker: str = ""
+    """The name of the assistant who speaks, and to whom an item that comes belongs."""
     deleted: set[str] = field(default_factory=set)
     """What a response may still say of such an item brings it back to nobody."""
 
@@ -129,6 +133,7 @@ class Items:
             before = previous if said else self.last_id
             started_ms = int(self.speech_began.pop(item_id, now))
             item = ConversationItem(item_id=item_id, previous_item_id=before, started_ms=started_ms)
+            item.speaker = self.speaker
             self.by_id[item_id] = item
         elif item.transcript_only and not said and not item.linked:
             item.previous_item_id = self.last_id

@@ -20,7 +20,8 @@ class ItemRecord(msgspec.Struct, frozen=True, kw_only=True):
     ``generated_text`` is all that was said, typed or generated; ``heard_text`` what was heard of it where
     playback was cut at ``cut_ms``, else ``None``. ``transcript_status`` of spoken input is ``pending``,
     ``completed``, ``failed``, or ``doubtful`` where the user committed what holds no speech. ``raw`` is the
-    service's item without its sound.
+    service's item without its sound. ``speaker`` is the name of the assistant whose item it is, empty for the
+    user's and where it is not known.
     """
 
     item_id: str
@@ -37,6 +38,7 @@ class ItemRecord(msgspec.Struct, frozen=True, kw_only=True):
     started_ms: int = 0
     ended_ms: int = 0
     raw: dict[str, Any]
+    speaker: str = ""
 
 
 class ResponseRecord(msgspec.Struct, frozen=True, kw_only=True):

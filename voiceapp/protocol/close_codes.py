@@ -29,7 +29,7 @@ class CloseCode(IntEnum):
     IDLE = 4008, "Nothing was said for a long time, so the conversation has ended."
     TOO_MANY = 4009, "Too many conversations are open."
     BAD_START = 4010, "The session cannot begin as the page asked for it."
-    UPSTREAM_REFUSED = 4011, "The voice service refused the connection."
+    UPSTREAM_REFUSED = 4011, "The voice service cannot be used."
     UPSTREAM_LOST = 4012, "The voice service was lost."
     MAX_DURATION = 4013, "The conversation reached its longest duration."
     SLOW_PAGE = 4014, "The page does not read what is sent to it.", True

@@ -219,7 +219,7 @@ class EarlierItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ]
     modality: Annotated[str, about("`audio` or `text`")]
     text: Annotated[str, about("all that was said, typed or generated")]
-    speaker: Annotated[str, about("name of the session's assistant")]
+    speaker: Annotated[str, about("name of the assistant whose it is, or to whom it was said")]
 
 
 class SessionHistory(ServerMessage, frozen=True, kw_only=True, tag="session.history"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from voiceapp.language.punctuation import ended, without_end
@@ -36,14 +36,33 @@ _GREETING: Final = re.compile(
 
 def title_of(said: Sequence[str]) -> str:
     """Return the first thing that the user wanted, without its greeting; nothing where nothing was said."""
+    return next(themes_of(said), "")
+
+
+def titles_besides(title: str, said: Sequence[str]) -> Iterator[str]:
+    """Yield further titles for where other conversations have this one: each with one more theme of this.
+
+    ``title`` and theme are cut to have room together in ``TITLE_CHARS``.
+    """
+    for theme in dict.fromkeys(themes_of(said)):
+        if theme.casefold() != title.casefold():
+            room = (TITLE_CHARS - len("; ")) // 2
+            yield f"{_cut(title, TITLE_CHARS - len('; ') - min(len(theme), room))}; {_cut(theme, room)}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def themes_of(said: Sequence[str]) -> Iterator[str]:
+    """Yield what the user wanted, one thing after the other, each without its greeting."""
     for text in said:
         for sentence in _sentences(text):
             words = without_end(_GREETING.sub("", sentence).lstrip(" ,.!?"))
             # One word is seldom what somebody wants.
             if len(_content(words)) >= 2:
                 words = (words[0].upper() if words[0].isascii() else words[0]) + words[1:]
-                return words if len(words) <= TITLE_CHARS else f"{words[: TITLE_CHARS - 1].rstrip()}…"
-    return ""
+                yield _cut(words, TITLE_CHARS)
 
 
 def summary_of(said: Sequence[str]) -> str:
@@ -69,7 +88,7 @@ def summary_of(said: Sequence[str]) -> str:
             break
     kept = [sentence for sentence in dict.fromkeys(sentences) if sentence in chosen]
     summary = " ".join(map(ended, kept))
-    return summary if len(summary) <= SUMMARY_CHARS else f"{summary[: SUMMARY_CHARS - 1].rstrip()}…"
+    return _cut(summary, SUMMARY_CHARS)
 
 
 def _sentences(text: str) -> list[str]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from itertools import islice
 from typing import Final
 from uuid import UUID
 
 from voiceapp.assistants.assistant import Thinking
 from voiceapp.config import EMBEDDED_MODEL, voice_config
 from voiceapp.errors import TextEngineError, VoiceAppError
-from voiceapp.records.reading.sessions import SessionToReview, to_review
+from voiceapp.records.reading.sessions import SessionToReview, has_title, to_review
 from voiceapp.records.store import store
 from voiceapp.records.threads import with_database
+from voiceapp.review import extractive
 from voiceapp.review.remarks import said_in
 from voiceapp.review.summary import summarise
 from voiceapp.text import providers
@@ -21,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 MAX_WAITING: Final = 1_000
 """Sessions that wait for their summary: hours of work; ``manage.py summarize`` makes up for the rest."""
+MOST_TITLES: Final = 8
+"""Titles that are tried where others have the first."""
 TIME_S: Final = 60.0
 """How long one summary may take before the next has its turn."""
 
@@ -77,9 +81,20 @@ async def write_summary(session_id: UUID) -> bool:
     if kept is None:
         return False
     title, summary = await _summarised(kept)
+    said = [one.text for one in said_in(kept.lines) if one.role == "user"]
+    title = await with_database(_unlike_others, title, said, kept.user_id, session_id)
     if title or summary:
         await store.save_summary(session_id, title=title, summary=summary)
     return bool(title or summary)
+
+
+def _unlike_others(title: str, said: list[str], user_id: int, session_id: UUID) -> str:
+    """Return the title, or one that says more where other sessions of the user have it; blocks.
+
+    Where the user wanted nothing else, nothing but the day tells the two apart.
+    """
+    titles = [title, *islice(extractive.titles_besides(title, said), MOST_TITLES)] if title else []
+    return next((one for one in titles if not has_title(user_id, one, but=session_id)), title)
 
 
 async def _summarised(kept: SessionToReview) -> tuple[str, str]:

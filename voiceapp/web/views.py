@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.contrib.auth.views import LoginView, LogoutView
+from django.core.exceptions import DisallowedHost
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -21,6 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from voiceapp.assistants.assistant import AssistantConfig
+from voiceapp.records.display import inert
 from voiceapp.records.reading.sessions import (
     ended_session,
     own_session,
@@ -36,6 +38,8 @@ from voiceapp.web.signin import knows_token, take_token
 SOCKET_PATH: Final = "/ws/voice/"
 RECENT: Final = 8
 PAGE: Final = 25
+MAX_HOST_CHARS: Final = 253
+"""Longest name of a host (RFC 1035, 2.3.4)."""
 _SPENT_LINK: Final = "link=spent"
 
 
@@ -119,8 +123,8 @@ def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
     ``session``: as in the list. ``items``: ``records.reading.transcript.TranscriptLine`` in order, each with
     ``role``, ``text``, ``heard_text``, ``unheard_text``, ``cut_ms``, ``transcript_status``, ``kind``,
-    ``not_transcribed``. ``before``: the session that this one continues, if any; ``after``: those that
-    continue it.
+    ``not_transcribed``, ``speaker``. ``before``: the session that this one continues, if any; ``after``:
+    those that continue it.
     """
     kept = own_session(_user(request), session_id)
     if kept is None:
@@ -188,6 +192,28 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     # Django makes this page in any thread of a pool's, and its head asks the database who is signed in.
     with fresh_connections():
         return defaults.page_not_found(request, exception)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Say that a request was odd, ``400.html``, or that this site has another name, with status 400.
+
+    ``host``: the name that was asked for, where that is the reason, in ``MAX_HOST_CHARS``. ``setting``: what
+    allows it, for those alone who sit at this very machine.
+    """
+    context: dict[str, Any] = {"host": None}
+    if isinstance(exception, DisallowedHost):
+        asked = str(request.META.get("HTTP_HOST", ""))[:MAX_HOST_CHARS]
+        setting = "VOICEAPP_ALLOWED_HOSTS" if _is_local(request) else ""
+        context = {"host": inert(asked), "setting": setting}
+    # As for the page that is not found.
+    with fresh_connections():
+        return render(request, "400.html", context, status=400)
+
+
+def _is_local(request: HttpRequest) -> bool:
+    """Whether a request comes from this machine itself, and not through a proxy on it."""
+    forwarded = any(name in request.META for name in ("HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR"))
+    return not forwarded and request.META.get("REMOTE_ADDR") in ("127.0.0.1", "::1")
 
 
 def _user(request: HttpRequest) -> User:

@@ -195,7 +195,7 @@ const CLOSES = {
     again: true,
   },
   4010: { title: 'The page is out of date', detail: 'Reload it, then try again.', again: false },
-  4011: { title: 'The voice service refused', detail: 'Ask whoever runs this site to check its settings.', again: true },
+  4011: { title: 'The voice service cannot be used', detail: 'Ask whoever runs this site to check its settings.', again: true },
   4012: {
     title: 'The voice service was lost',
     detail: 'You can go on where you were.',

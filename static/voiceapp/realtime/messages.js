@@ -44,7 +44,7 @@
  * @property {string} transcript_status of spoken input: `pending`, `completed`, `failed` or `doubtful`; else empty
  * @property {string} modality `audio` or `text`
  * @property {string} text all that was said, typed or generated
- * @property {string} speaker name of the session's assistant
+ * @property {string} speaker name of the assistant whose it is, or to whom it was said
  */
 /**
  * What a call would do, as the tool found out: the user's word covers exactly this.

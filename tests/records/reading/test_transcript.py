@@ -56,7 +56,8 @@ _KINDS = ("message", "function_call", "function_call_output", "mcp_call", "mcp_l
 def test_no_record_breaks_the_pages_that_show_it(kind: str, raw: Any) -> None:
     """Whatever a service sent, and was kept as it came, can be read."""
     item = Item(item_id="i", type=kind, raw=raw, transcript_status="completed")
-    kept: Any = SimpleNamespace(ended_at=None, items=SimpleNamespace(order_by=lambda _: [item]))
+    items = SimpleNamespace(order_by=lambda _: [item])
+    kept: Any = SimpleNamespace(ended_at=None, assistant_name="", items=items)
     [line] = transcript.lines(kept, system=True)
     assert isinstance(line.text, str)
     assert line.kind == kind

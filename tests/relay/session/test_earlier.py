@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.contrib.auth import get_user_model
 
-from tests.parts.page import Page, Talk, answer, rows, scope_of
+from tests.parts.page import Page, Talk, answer, heard, rows, scope_of, used
 from tests.parts.scripted import Service
 from voiceapp.conversation.records import ItemRecord
 from voiceapp.records.models import Assistant, Session
@@ -38,6 +38,29 @@ def restored(upstream: Service, connection: int) -> list[tuple[str, str]]:
     told = upstream.received[updates[connection] :]
     items = [event["item"] for event in told if event["type"] == "conversation.item.create"]
     return [(item["role"], item["content"][0]["text"]) for item in items if item["type"] == "message"]
+
+
+async def test_who_said_what_before_a_hand_over_is_known_after_it(
+    talking: Talk, able: dict[str, str], signed_in: dict[str, Any]
+) -> None:
+    async with talking(start=able) as (page, upstream):
+        first = page.seen[-1]["session_id"]
+        await answer(upstream, page, 100, "I am Able.")
+        await page.send({"type": "playback.report", "item_id": "item_a1", "played_ms": 100, "final": True})
+        await page.until("output_audio_buffer.stopped")
+        await used(upstream, "hand_over", name="Grace")
+        await page.until("session.updated")
+        await heard(page, upstream, "I am Grace.", 2)
+        await page.until("output_audio_buffer.stopped")
+        assert {row["speaker"] for row in await rows(page) if row["role"] == "user"} <= {""}
+        again = await begun(signed_in, **{"continue": first})
+        await ready(again)
+        history = await again.until("session.history")
+        assert [(item["text"], item["speaker"]) for item in history["items"]] == [
+            ("I am Able.", "Able"), ("I am Grace.", "Grace Hopper")
+        ]  # fmt: skip
+        await again.hang_up()
+        page.closed = 4000
 
 
 async def test_another_assistant_takes_over_in_a_new_session(

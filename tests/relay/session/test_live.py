@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 
 from tests.parts.page import MS, Page, Talk, answer, call_service, rows
 from tests.parts.scripted import service
 from voiceapp.protocol.dialects import Dialect
+from voiceapp.records.models import Session
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -81,6 +83,35 @@ async def test_a_refusal_is_a_plain_sentence(
         assert ended["code"] == code
         assert ended["message"].endswith(".")
         assert (await page.until("close"))["code"] == 4011
+        kept = await Session.objects.aget()
+        assert (kept.end_code, kept.end_message) == (code, ended["message"])
+
+
+@pytest.mark.parametrize("staff", [True, False])
+async def test_only_staff_is_told_which_host_refused_and_it_is_not_kept(
+    settings: Any, signed_in: dict[str, Any], tmp_path: Any, staff: bool
+) -> None:
+    await User.objects.aupdate(is_staff=staff)
+    async with service(refuse=401) as upstream:
+        call_service(settings, upstream, tmp_path)
+        page = Page(signed_in)
+        await page.connect()
+        ended = await page.until("session.ended")
+        host = upstream.url.partition("://")[2].strip("/")
+        more = f" For administrators: {host} was called, as AZURE_OPENAI_ENDPOINT says."
+        assert ended["message"].endswith(more) is staff
+        assert (host in str(page.seen)) is staff
+        await page.until("close")
+        assert (await Session.objects.aget()).end_message == ended["message"].removesuffix(more)
+
+
+async def test_an_end_that_the_service_did_not_cause_names_no_host(talking: Talk) -> None:
+    await User.objects.aupdate(is_staff=True)
+    async with talking() as (page, _):
+        await page.hang_up()
+        assert "administrators" not in str(page.seen)
+    kept = await Session.objects.aget()
+    assert (kept.end_code, kept.end_message) == ("hung_up", "The conversation has ended.")
 
 
 # -- audio ----------------------------------------------------------------------------------------------

@@ -27,6 +27,17 @@ AZURE = {"azure_endpoint": "https://r.openai.azure.com/openai/v1", "azure_deploy
          "azure_api_key": "key"}  # fmt: skip
 
 
+def test_those_who_run_the_site_are_told_where_it_is_and_nothing_secret() -> None:
+    azure = choose(config(**AZURE), None).whereabouts
+    assert "r.openai.azure.com was called, as AZURE_OPENAI_ENDPOINT says." in azure
+    own = choose(config(azure_endpoint="", engine_api_key="k3y"), ("127.0.0.1", 8123)).whereabouts
+    assert "127.0.0.1:8123 was called, as VOICEAPP_ENGINE_URL says" in own
+    other = choose(config(azure_endpoint="", engine_url="ws://user:pass@engine.example/x"), None).whereabouts
+    assert "engine.example was called" in other
+    for said in (azure, own, other):
+        assert not any(secret in said for secret in ("key was", "k3y", "pass", "user:", "my voice"))
+
+
 @pytest.mark.parametrize(
     ("version", "kind", "url"),
     [

@@ -66,7 +66,14 @@ class SessionAdmin(_SessionAdmin):
 
     list_display = ("words", "user", "who", "upstream", "started", "length", "items", "ending", "audio")
     list_display_links = ("words",)
-    list_filter = (_Ending, "upstream", "assistant", "end_reason", ("responses__status", _AnswerStatus))
+    list_filter = (
+        _Ending,
+        "upstream",
+        "assistant",
+        "end_reason",
+        "end_code",
+        ("responses__status", _AnswerStatus),
+    )
     list_select_related = ("user", "assistant")
     list_per_page = 50
     date_hierarchy = "started_at"
@@ -130,7 +137,11 @@ class SessionAdmin(_SessionAdmin):
     @admin.display(description="ended", ordering="end_reason")
     def ending(self, session: Session) -> str:
         """Show why it ended."""
-        return inert(session.end_reason).replace("_", " ") if session.ended_at else "live"
+        if not session.ended_at:
+            return "live"
+        reason, code = inert(session.end_reason), inert(session.end_code)
+        words = reason if code in ("", session.end_reason) else f"{reason}: {code.removeprefix('upstream_')}"
+        return words.replace("_", " ")
 
     @admin.display(description="audio", boolean=True)
     def audio(self, session: Session) -> bool:
@@ -158,6 +169,7 @@ class SessionAdmin(_SessionAdmin):
             "session": session,
             "length": clock(session.duration_ms),
             "ending": self.ending(session),
+            "cause": {"code": inert(session.end_code), "message": inert(session.end_message)},
             "summary": inert(session.summary),
             "can_evaluate": settings.VOICE.has_chat,
             "criteria": CRITERIA,

@@ -54,6 +54,12 @@ class Session(models.Model):
     started_at = models.DateTimeField(db_index=True)
     ended_at = models.DateTimeField(null=True, db_index=True)
     end_reason = models.CharField(max_length=64, blank=True, db_index=True)
+    end_code = models.CharField(
+        max_length=64, blank=True, db_index=True, help_text="The cause of its end, as a stable word."
+    )
+    end_message = models.CharField(
+        max_length=500, blank=True, help_text="The sentence that its user was told at its end."
+    )
     expected = models.BooleanField(null=True, help_text="Whether it ended as the user meant it to.")
     duration_ms = models.PositiveBigIntegerField(default=0)
     item_count = models.PositiveIntegerField(default=0)
@@ -127,6 +133,9 @@ class Item(models.Model):
     started_ms = models.BigIntegerField(default=0)
     ended_ms = models.BigIntegerField(default=0)
     raw: models.JSONField[dict[str, Any]] = models.JSONField(default=dict)
+    speaker = models.CharField(
+        max_length=100, blank=True, help_text="The assistant whose item it is; empty: the session's."
+    )
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("session", "item_id"), name="one_row_per_item"),)

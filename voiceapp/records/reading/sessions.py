@@ -13,8 +13,10 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.utils import timezone
 
 from voiceapp.language.zones import zone_of
+from voiceapp.records.display import TITLE_LENGTH
 from voiceapp.records.models import Session, Sessions
 from voiceapp.records.reading.transcript import TranscriptLine, lines
+from voiceapp.records.store.rows import storable
 
 
 class SessionToReview(NamedTuple):
@@ -77,6 +79,13 @@ def to_review(session_id: UUID) -> SessionToReview | None:
     thinking = str(session.configuration.get("thinking") or "")
     zone = zone_of(session.time_zone) or timezone.get_default_timezone()
     return SessionToReview(lines(session), thinking, session.user_id, session.started_at.astimezone(zone))
+
+
+def has_title(user_id: int, title: str, *, but: UUID) -> bool:
+    """Whether another session of a user has this very title."""
+    # As it would be kept: PostgreSQL refuses to be asked for what it cannot hold.
+    heading = storable(title.replace("\0", ""))[:TITLE_LENGTH]
+    return Session.objects.filter(user_id=user_id, heading=heading).exclude(id=but).exists()
 
 
 def ended_sessions(*, without_heading: bool) -> list[UUID]:

@@ -20,6 +20,7 @@ class TranscriptLine:
     ``text`` is everything that was said; where the answer was interrupted, ``heard_text`` and
     ``unheard_text`` are its two parts and ``cut_ms`` is when, else they are ``None``, ``""`` and ``None``.
     ``kind`` is the item's type: ``message``, ``function_call``, ``function_call_output`` and so on.
+    ``speaker`` is the name of the assistant whose line it is, empty for the user's.
     ``not_transcribed``: speech that no words are known of, though words were due.
     """
 
@@ -32,6 +33,7 @@ class TranscriptLine:
     cut_ms: int | None
     transcript_status: str
     not_transcribed: bool
+    speaker: str
     modality: str
     status: str
     started_ms: int
@@ -44,14 +46,15 @@ def lines(session: Session, *, system: bool = False) -> list[TranscriptLine]:
     """
     over = session.ended_at is not None
     items: Iterable[Item] = in_order(session.items.order_by("id"))
-    return [_line(item, over) for item in items if system or not _is_operators(item)]
+    name = session.assistant_name
+    return [_line(item, name, over=over) for item in items if system or not _is_operators(item)]
 
 
 def _is_operators(item: Item) -> bool:
     return item.role == "system" or item.type == "mcp_list_tools"
 
 
-def _line(item: Item, over: bool) -> TranscriptLine:
+def _line(item: Item, name: str, *, over: bool) -> TranscriptLine:
     text = item.generated_text or _text_of(item.type, item.raw)
     text = inert(_output_in_words(text) if item.type == "function_call_output" else text)
     heard = None if item.heard_text is None else inert(item.heard_text)
@@ -67,6 +70,7 @@ def _line(item: Item, over: bool) -> TranscriptLine:
         cut_ms=item.cut_ms,
         transcript_status="failed" if failed else item.transcript_status,
         not_transcribed=failed and not text,
+        speaker="" if item.role == "user" else inert(item.speaker) or name,
         modality=item.modality,
         status=item.status,
         started_ms=item.started_ms,

@@ -149,8 +149,12 @@ async def close_session(
     expected: bool,
     duration_ms: int,
     recording: Path | None = None,
+    code: str = "",
+    message: str = "",
 ) -> None:
     """Mark a session as ended, after all that was saved of it is committed.
+
+    ``code`` is the cause behind the ``reason``, ``message`` the sentence that its user was told.
 
     The first end counts: closing again changes nothing, nor does closing one that another process has taken
     over.
@@ -159,6 +163,8 @@ async def close_session(
     values: dict[str, Any] = {
         "ended_at": timezone.now(),
         "end_reason": reason[:64],
+        "end_code": storable(code)[:64],
+        "end_message": storable(message)[:500],
         "expected": expected,
         "duration_ms": max(0, duration_ms),
         "recording": _relative(recording),

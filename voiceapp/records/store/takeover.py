@@ -84,7 +84,7 @@ def _take(session_id: UUID, user_id: int, owner: str) -> OpenedSession:
     with transaction.atomic():
         free = Q(ended_at=None, process=owner) | _let_go()
         taken = Session.objects.filter(free, id=session_id, user_id=user_id).update(
-            process=own_name(), ended_at=None, end_reason="", expected=None
+            process=own_name(), ended_at=None, end_reason="", end_code="", end_message="", expected=None
         )
         if not taken:
             raise _not_found()

@@ -16,16 +16,22 @@ from voiceapp.types import Receive, Scope, Send
 
 @dataclass(frozen=True)
 class Login:
-    """A signed-in user and the key of the sign-in, by which a later logout is noticed."""
+    """A signed-in user and the key of the sign-in, by which a later logout is noticed.
+
+    ``is_staff``: whether the user may use the admin.
+    """
 
     user_id: int
     key: str
+    is_staff: bool = False
 
 
 def login_of(scope: Scope) -> Login | None:
     """Return who opened the socket of a scope with ``user`` and ``session``; ``None`` for a stranger."""
     user = scope["user"]
-    return Login(int(user.pk), scope["session"].session_key) if user.is_authenticated else None
+    if not user.is_authenticated:
+        return None
+    return Login(int(user.pk), scope["session"].session_key, bool(user.is_staff))
 
 
 class ReadSession(BaseMiddleware):  # type: ignore[misc]  # Channels has no types.

@@ -128,6 +128,7 @@ def _live(
         target_of=partial(_target, target, request.config, address, user_id, opened.session_id),
         input_format=formats[0],
         output_format=formats[1],
+        staff=request.login.is_staff,
     )
     session = LiveSession(plan)
     session.attach(request.browser)

@@ -65,7 +65,7 @@ def _shown(record: ItemRecord, speaker: str) -> EarlierItem:
         transcript_status=record.transcript_status,
         modality=record.modality,
         text=record.generated_text,
-        speaker=speaker,
+        speaker=record.speaker or speaker,
     )
 
 

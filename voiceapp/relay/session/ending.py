@@ -38,7 +38,12 @@ class EndReason(Enum):
     @property
     def expected(self) -> bool:
         """Whether nothing went wrong."""
-        return self not in (EndReason.FAULT, EndReason.UPSTREAM_LOST, EndReason.UPSTREAM_REFUSED)
+        return self is not EndReason.FAULT and not self.upstreams
+
+    @property
+    def upstreams(self) -> bool:
+        """Whether the voice service is the cause."""
+        return self in (EndReason.UPSTREAM_LOST, EndReason.UPSTREAM_REFUSED)
 
     def message(self, cause: VoiceAppError | None) -> SessionEnded:
         """Return what the page is told; ``cause`` says more of it."""

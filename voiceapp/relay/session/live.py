@@ -130,8 +130,9 @@ class LiveSession:
         self.life.last_seq = self.outbox.last_seq
         try:
             self.perform(self.conversation.finish(now))
-            ended = SendBrowser(self.life.goodbye)
-            self.perform([*self.capabilities.farewell(reason), ended])
+            ended = self.life.goodbye
+            told = self.plan.ended(ended, self.link.target) if reason.upstreams else ended
+            self.perform([*self.capabilities.farewell(reason), SendBrowser(told)])
             await self.link.aclose()
             recording = await self.recorder.aclose() if self.recorder else None
             await store.close_session(
@@ -140,6 +141,8 @@ class LiveSession:
                 expected=reason.expected,
                 duration_ms=int(now),
                 recording=recording,
+                code=ended.code,
+                message=ended.message,
             )
         except VoiceAppError as error:
             # The store closes the session by itself once it can, and repairs it at the next start.

@@ -14,7 +14,13 @@ from voiceapp.assistants.assistant import AssistantConfig
 from voiceapp.audio.formats import AudioFormat
 from voiceapp.config import UpstreamKind, VoiceConfig
 from voiceapp.language.zones import zone_note, zone_of
-from voiceapp.protocol.page import AgreedFormats, PageAssistant, SessionLimits, SessionReady
+from voiceapp.protocol.page import (
+    AgreedFormats,
+    PageAssistant,
+    SessionEnded,
+    SessionLimits,
+    SessionReady,
+)
 from voiceapp.records.store.entries import OpenedSession
 from voiceapp.relay.upstream.target import Target
 from voiceapp.types import JsonObject
@@ -31,7 +37,8 @@ class SessionPlan:
     """See the module.
 
     ``target_of`` gives the service that runs an assistant. ``input_format`` and ``output_format`` are those
-    of the page's microphone and loudspeaker; ``None`` stands for the assistant's.
+    of the page's microphone and loudspeaker; ``None`` stands for the assistant's. ``staff``: whether the user
+    may use the admin.
     """
 
     opened: OpenedSession
@@ -40,6 +47,7 @@ class SessionPlan:
     target_of: Callable[[AssistantConfig], Target]
     input_format: AudioFormat | None = None
     output_format: AudioFormat | None = None
+    staff: bool = False
 
     @property
     def zone(self) -> ZoneInfo | None:
@@ -72,6 +80,15 @@ class SessionPlan:
             turn_detection=turn_detection,
             upstream=kind.value,
         )
+
+    def ended(self, message: SessionEnded, target: Target) -> SessionEnded:
+        """Return what the page is told of an end that the service caused; staff, which host that is, as well.
+
+        Never kept: others read the records.
+        """
+        if not self.staff:
+            return message
+        return msgspec.structs.replace(message, message=f"{message.message} {target.whereabouts}")
 
     def without_past(self) -> SessionPlan:
         """Return the plan without what was said before the session."""

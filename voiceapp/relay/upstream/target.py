@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from voiceapp.assistants.assistant import Thinking
 from voiceapp.config import EMBEDDED_MODEL, UpstreamKind, VoiceConfig
@@ -30,6 +30,15 @@ class Target:
     captions: bool = True
     silence_s: float = SILENCE_S
     """How long nothing may come of a response before it counts as lost."""
+
+    @property
+    def whereabouts(self) -> str:
+        """Say to those who run the site which host is called, and by which setting; nothing secret."""
+        address = urlsplit(self.url)
+        host = f"{address.hostname}:{address.port}" if address.port else address.hostname
+        if self.kind is UpstreamKind.EMBEDDED:
+            return f"For administrators: {host} was called, as VOICEAPP_ENGINE_URL says; empty, this server."
+        return f"For administrators: {host} was called, as AZURE_OPENAI_ENDPOINT says."
 
     async def headers(self) -> dict[str, str]:
         """Return the credentials of one connection; a token is fetched anew, off the event loop."""
