@@ -7,11 +7,12 @@ import { MicrophoneError } from '../audio/microphone.js';
 import { FRAME_MS } from '../audio/pcm.js';
 import { CHIRP_MS, MAX_DELAY_MS, findChirp } from './chirp.js';
 import { EAR_HZ } from './ear.js';
+import { RHYTHM_MS } from './echo_probe.js';
 import {
-  judgeBrowser, judgeDevices, judgeEcho, judgeFlow, judgeLine, judgeNoise, judgeProblem, judgeSecure, judgeVoice, unmeasured,
+  blameDevice, judgeBrowser, judgeDevices, judgeEcho, judgeFlow, judgeLine, judgeNoise, judgeProblem, judgeSecure, judgeVoice, unmeasured,
 } from './findings.js';
 import { levelsOf } from './level.js';
-import { bunchedPart, summarize } from './round_trips.js';
+import { bunchedPart, lateMs, summarize } from './round_trips.js';
 
 /** @typedef {import('./findings.js').LineName} LineName */
 /** @typedef {import('./findings.js').Finding} Finding */
@@ -111,8 +112,10 @@ export class Check {
       this.#found('flow', busy);
       return;
     }
-    this.#found('line', closeCode === null ? judgeLine(summarize([...pings, ...frames])) : BROKEN);
-    this.#found('flow', judgeFlow(bunchedPart(frames)));
+    const late = lateMs(frames, RHYTHM_MS);
+    const line = closeCode === null ? blameDevice(judgeLine(summarize([...pings, ...frames])), late) : BROKEN;
+    this.#found('line', line);
+    this.#found('flow', blameDevice(judgeFlow(bunchedPart(frames)), late));
   }
 
   /**

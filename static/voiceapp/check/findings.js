@@ -50,6 +50,8 @@ const SLOW_MS = 400;
 const EVEN_MS = 30;
 const UNEVEN_MS = 100;
 const FEW_BUNCHED = 0.2;
+/** Later than this by itself, the device and not the line is what is slow. */
+const BUSY_MS = 25;
 const MANY_BUNCHED = 0.5;
 
 /**
@@ -180,6 +182,17 @@ export function judgeFlow(part) {
   if (part >= MANY_BUNCHED) return { verdict: 'bad', sentence, advice };
   if (part >= FEW_BUNCHED) return { verdict: 'fair', sentence, advice };
   return { verdict: 'good', sentence: 'Frames that are sent in a rhythm come back in it.', advice: '' };
+}
+
+/**
+ * A finding about the line, with the advice for a device that was too busy to measure it, where it was.
+ * @param {Finding} finding
+ * @param {number} lateMs how late the page sent by itself
+ * @returns {Finding}
+ */
+export function blameDevice(finding, lateMs) {
+  if (lateMs < BUSY_MS || finding.verdict === 'good' || finding.verdict === 'open') return finding;
+  return { ...finding, advice: 'This device is busy, which may be all of it. Close other programs and tabs, then check again.' };
 }
 
 /**

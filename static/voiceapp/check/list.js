@@ -42,7 +42,7 @@ export class CheckList {
   /** All lines wait. */
   reset() {
     this.log.replaceChildren();
-    for (const name of this.rows.keys()) this.#set(name, 'waiting', 'Not checked yet', '', '', '');
+    for (const name of this.rows.keys()) this.#set(name, 'waiting', 'Waiting', '', '', '');
   }
 
   /**

@@ -31,6 +31,17 @@ export function summarize(trips) {
 }
 
 /**
+ * How late the page itself was: a device that is busy sends late, and reads late what came in time.
+ * @param {readonly Trip[]} trips frames that were to be sent in a rhythm
+ * @param {number} rhythmMs
+ * @returns {number} milliseconds by which the latest tenth was late; 0 where there are no frames
+ */
+export function lateMs(trips, rhythmMs) {
+  const first = trips[0]?.sent ?? 0;
+  return quantile(trips.map(({ sent }, i) => Math.max(0, sent - first - i * rhythmMs)), 0.9) || 0;
+}
+
+/**
  * How many of the frames that were sent one after another came back at once with the one before: what a proxy holds
  * back, it hands on in bunches.
  * @param {readonly Trip[]} trips in the order in which they were sent

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import {
-  LINES, judgeAll, judgeBrowser, judgeDevices, judgeEcho, judgeFlow, judgeLine, judgeNoise, judgeProblem, judgeSecure,
+  LINES, blameDevice, judgeAll, judgeBrowser, judgeDevices, judgeEcho, judgeFlow, judgeLine, judgeNoise, judgeProblem, judgeSecure,
   judgeVoice, unmeasured,
 } from '../../../static/voiceapp/check/findings.js';
 import { PROBLEMS } from '../../../static/voiceapp/ui/words.js';
@@ -64,6 +64,14 @@ for (const [name, [finding, verdict, sentence, advice]] of Object.entries(CASES)
     assert.doesNotMatch(`${finding.sentence}${finding.advice}`, /NaN|undefined|null|Infinity/);
   });
 }
+
+test('a busy device is not blamed on the line, and a good line needs no excuse', () => {
+  const bad = judgeLine(trips(60, 180));
+  assert.equal(blameDevice(bad, 10), bad);
+  assert.match(blameDevice(bad, 80).advice, /device is busy/);
+  assert.equal(blameDevice(bad, 80).verdict, 'bad');
+  for (const finding of [judgeLine(trips(12, 3)), judgeFlow(NaN)]) assert.equal(blameDevice(finding, 80), finding);
+});
 
 test('each way to have no microphone is said in its own words, and an unknown one as well', () => {
   const sentences = Object.keys(PROBLEMS).map((problem) => judgeProblem(problem).sentence);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { bunchedPart, summarize } from '../../../static/voiceapp/check/round_trips.js';
+import { bunchedPart, lateMs, summarize } from '../../../static/voiceapp/check/round_trips.js';
 import { random } from './signals.mjs';
 
 /** A hundred frames in a voice's rhythm, each back when `back` says. */
@@ -42,6 +42,15 @@ for (const [line, back, least, most] of [
 test('frames that the page itself sent at once say nothing of the line', () => {
   const late = trips((sent) => sent + 10).map((trip) => ({ sent: Math.ceil(trip.sent / 100) * 100, back: Math.ceil(trip.sent / 100) * 100 + 10 }));
   assert.equal(bunchedPart(late), 0);
+});
+
+test('a page that keeps the rhythm is never late, and one that is held up is late by so much', () => {
+  assert.equal(lateMs(trips((sent) => sent), 20), 0);
+  assert.equal(lateMs([], 20), 0);
+  const held = trips((sent) => sent).map((trip, i) => ({ ...trip, sent: trip.sent + (i % 4 === 3 ? 60 : 0) }));
+  assert.equal(lateMs(held, 20), 60);
+  const once = trips((sent) => sent).map((trip, i) => ({ ...trip, sent: trip.sent + (i === 50 ? 60 : 0) }));
+  assert.equal(lateMs(once, 20), 0);
 });
 
 test('of a few frames nothing can be told', () => {
