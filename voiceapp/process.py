@@ -29,6 +29,7 @@ from voiceapp.records.recording.archive import Archiver, archiver
 from voiceapp.records.recording.recorder import Disk, disk
 from voiceapp.records.store.tokens import KnownTokens, known_tokens
 from voiceapp.records.store.writer import Writer, writer
+from voiceapp.relay.browser.echo import DeviceChecks, device_checks
 from voiceapp.relay.process.handover import Handover, handover
 from voiceapp.relay.process.sessions import LiveSessions, sessions
 from voiceapp.review.worker import Summaries
@@ -65,6 +66,7 @@ class Process:
         self.providers = TextEngines()
         self.hosts = ModelHosts()
         self.refusals = Refusals()
+        self.checks = DeviceChecks()
         self.sessions = LiveSessions()
         self.handover = Handover()
         self.summaries = Summaries()
@@ -139,6 +141,7 @@ class Process:
             (text_engines, self.providers),
             (model_hosts, self.hosts),
             (refusals, self.refusals),
+            (device_checks, self.checks),
             (sessions, self.sessions),
             (handover, self.handover),
             (connections, self.nnrp),

@@ -17,6 +17,7 @@ from voiceapp.nnrp.events_http import PATH as EVENTS_PATH
 from voiceapp.nnrp.events_http import events
 from voiceapp.relay.browser.admission import WHY, why
 from voiceapp.relay.browser.consumer import VoiceConsumer
+from voiceapp.relay.browser.echo import EchoConsumer
 from voiceapp.relay.browser.login import login_stack
 from voiceapp.serving.refusals import refusals, shown
 from voiceapp.types import Receive, Scope, Send
@@ -36,6 +37,7 @@ _why: App = login_stack(why)
 
 websocket_urlpatterns = [
     path("ws/voice/", login_stack(VoiceConsumer.as_asgi())),
+    path("ws/echo/", login_stack(EchoConsumer.as_asgi())),
     path("ws/model-host/", ModelHostConsumer.as_asgi()),
     path(NNRP_PATH[1:], NnrpConsumer.as_asgi()),
     path(GA_PATH[1:], RealtimeConsumer.as_asgi()),

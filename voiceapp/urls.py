@@ -23,6 +23,7 @@ urlpatterns = [
     path("signin/<str:token>", views.sign_in, name="sign-in"),
     path("login/", views.LogIn.as_view(), name="login"),
     path("logout/", views.LogOut.as_view(), name="logout"),
+    path("check/", views.check, name="check"),
     path("sessions/", views.sessions, name="sessions"),
     path("sessions/<uuid:session_id>/", views.session, name="session"),
     path("sessions/<uuid:session_id>/recording.flac", recordings.recording, name="recording"),

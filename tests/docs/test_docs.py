@@ -14,9 +14,10 @@ from tests.test_errors import STATUSES
 from voiceapp.assistants.http_tools import MAX_HTTP_TOOLS, MAX_OPERATIONS, MAX_SETS
 from voiceapp.config import SETTINGS
 from voiceapp.conversation import page_policy, unconfirmed
+from voiceapp.protocol.page import CloseCode
 from voiceapp.records.setup import seeding
 from voiceapp.records.store import notes, search
-from voiceapp.relay.browser import admission, consumer
+from voiceapp.relay.browser import admission, consumer, echo
 from voiceapp.relay.session import attachment, microphone, outbox, timers
 from voiceapp.serving import budget, handshake, refusals
 from voiceapp.serving.consumer import PROGRAM_PACE
@@ -170,6 +171,15 @@ def test_the_limits_of_the_page_s_socket_are_those_in_force() -> None:
     assert f"`POST {admission.WHY}`" in text
     assert f"a message of more than {server.MAX_MESSAGE_BYTES:,} bytes" in text
     assert f"with text, {page_policy.MAX_TEXT_CHARS:,} characters at most" in text
+
+
+def test_the_limits_of_the_self_check_are_those_in_force() -> None:
+    text = " ".join(PAGES["docs/page-protocol.md"].split())
+    pace = echo.PACE
+    assert f"lives {echo.LIFE_S:g} seconds and takes {echo.MAX_BYTES:,} bytes in all" in text
+    assert f"{pace.messages_a_s:g} messages a second and {pace.messages_at_once} at once" in text
+    codes = [int(row[0]) for row in table("docs/page-protocol.md", "Code", "Why it closes")]
+    assert codes == [echo.DONE, echo.UNREADABLE, echo.TOO_LARGE, CloseCode.TOO_MANY]
 
 
 def test_the_limits_of_every_socket_are_those_in_force() -> None:

@@ -1,4 +1,4 @@
-"""A TCP proxy that misbehaves as networks do: it falls silent without a word, or closes what is idle."""
+"""A TCP proxy that misbehaves as networks do: it falls silent, closes what is idle, or holds back."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ class Proxy:
         self._target = (host, port)
         self._idle_s = idle_s
         self._renames = renames
+        self.hold_s = 0.0
+        """How long it keeps what it got before it hands it on, with all that came meanwhile."""
         self._open = asyncio.Event()
         self._open.set()
         self._deaf: set[asyncio.Task[None]] = set()
@@ -69,6 +71,8 @@ class Proxy:
         heard: list[float],
     ) -> None:
         while data := await source.read(1 << 16):
+            if self.hold_s:
+                await asyncio.sleep(self.hold_s)
             if connection in self._deaf:
                 continue
             heard[0] = asyncio.get_running_loop().time()

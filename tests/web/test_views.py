@@ -34,7 +34,7 @@ def page(client: Client, user: User) -> Client:
     return client
 
 
-@pytest.mark.parametrize("address", ["/", "/sessions/", f"/sessions/{UUID(int=7)}/"])
+@pytest.mark.parametrize("address", ["/", "/check/", "/sessions/", f"/sessions/{UUID(int=7)}/"])
 def test_strangers_are_sent_to_the_log_in_page(client: Client, address: str) -> None:
     response = client.get(address)
     assert response.status_code == 302
@@ -65,11 +65,28 @@ def test_the_page_is_told_about_assistants_but_not_their_instructions(page: Clie
 
 def test_no_page_holds_a_script_or_style_that_its_policy_forbids(page: Client, user: User) -> None:
     session_id = kept(user, said("a", "user", "hello"))
-    for address in ("/", "/sessions/", f"/sessions/{session_id}/"):
+    for address in ("/", "/check/", "/sessions/", f"/sessions/{session_id}/"):
         text = page.get(address).content.decode()
         assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:", text)
         for script in re.findall(r"<script[^>]*>", text):
             assert "src=" in script or 'type="application/json"' in script
+
+
+def test_the_check_is_told_its_sockets_and_names_what_it_loads(page: Client) -> None:
+    response = page.get("/check/")
+    assert response.context["page_config"] == {"echo": "/ws/echo/", "socket": "/ws/voice/"}
+    assert "no-store" in response.headers["Cache-Control"]
+    text = response.content.decode()
+    assert text.count("<h1>") == 1
+    assert 'data-worklet="capture"' in text
+    for module in ("check/app.js", "check/chirp.js", "audio/resample.js", "audio/microphone.js"):
+        assert f'<link rel="modulepreload" href="/static/voiceapp/{module}">' in text
+    assert "ui/view.js" not in text, "it loads nothing of the conversation"
+    assert page.post("/check/").status_code == 405
+
+
+def test_the_pages_beside_the_conversation_lead_to_the_check(page: Client) -> None:
+    assert b'href="/check/"' in page.get("/sessions/").content
 
 
 def test_recent_sessions_have_titles(page: Client, user: User) -> None:

@@ -27,7 +27,7 @@ class CloseCode(IntEnum):
     FOREIGN_ORIGIN = 4003, "The page is of another site."
     NOT_FOUND = 4004, "There is no such assistant or conversation."
     IDLE = 4008, "Nothing was said for a long time, so the conversation has ended."
-    TOO_MANY = 4009, "Too many conversations are open."
+    TOO_MANY = 4009, "Too many conversations or checks are open."
     BAD_START = 4010, "The session cannot begin as the page asked for it."
     UPSTREAM_REFUSED = 4011, "The voice service cannot be used."
     UPSTREAM_LOST = 4012, "The voice service was lost."

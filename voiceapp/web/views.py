@@ -36,6 +36,7 @@ from voiceapp.records.threads import fresh_connections
 from voiceapp.web.signin import knows_token, take_token
 
 SOCKET_PATH: Final = "/ws/voice/"
+ECHO_PATH: Final = "/ws/echo/"
 RECENT: Final = 8
 PAGE: Final = 25
 MAX_HOST_CHARS: Final = 253
@@ -136,6 +137,18 @@ def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "after": sessions_after(kept),
     }
     return render(request, "voiceapp/session.html", context)
+
+
+@login_required
+@never_cache
+@require_safe
+def check(request: HttpRequest) -> HttpResponse:
+    """Show the page that checks whether talking will work on this device, ``check.html``.
+
+    ``page_config``: the dictionary for the page's script (echo, socket).
+    """
+    config = {"echo": ECHO_PATH, "socket": SOCKET_PATH}
+    return render(request, "voiceapp/check.html", {"page_config": config})
 
 
 @never_cache

@@ -1,11 +1,11 @@
 // @ts-check
-/** Elements of the page by their ids. */
+/** The parts of a page by their ids. */
 
 /**
  * @template {HTMLElement | SVGElement} T
  * @param {string} id
  * @param {new () => T} kind
- * @returns {T}
+ * @returns {T} throws an `Error` where the page has none of this kind
  */
 export function find(id, kind) {
   const found = document.getElementById(id);

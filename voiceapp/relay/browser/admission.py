@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 import msgspec
+from channels.exceptions import StopConsumer
 from django.conf import settings
 from django.http.request import validate_host
 
@@ -19,7 +20,7 @@ from voiceapp.relay.browser.login import Login, login_of
 from voiceapp.serving.exchange import Exchange, serve
 from voiceapp.serving.handshake import MAX_HEAD_BYTES, head_size, head_too_large
 from voiceapp.serving.refusals import shown
-from voiceapp.serving.scope import headers_of
+from voiceapp.serving.scope import headers_of, refuse_upgrade
 from voiceapp.types import JsonObject, Receive, Scope, Send
 
 WHY: Final = "/ws/voice/why"
@@ -45,6 +46,16 @@ def admit(scope: Scope) -> Login:
     if login is None:
         raise _refusal("not_signed_in", CloseCode.NOT_SIGNED_IN)
     return login
+
+
+async def admit_or_refuse(scope: Scope, send: Send) -> Login:
+    """Return who opened the socket; refuse anybody else before the upgrade and raise ``StopConsumer``."""
+    try:
+        return admit(scope)
+    except Refusal as refusal:
+        body: JsonObject = {"code": refusal.code, "message": refusal.message}
+        await refuse_upgrade(scope, send, refusal, body, hint_of(scope, refusal))
+        raise StopConsumer from None
 
 
 def _refusal(code: str, close_code: CloseCode) -> Refusal:

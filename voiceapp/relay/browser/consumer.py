@@ -14,7 +14,7 @@ from voiceapp.conversation.actions import SendBrowser
 from voiceapp.errors import AudioFormatError, DecodeError, Refusal, VoiceAppError
 from voiceapp.protocol import codec, page
 from voiceapp.protocol.page import CloseCode, Notice, Ping, PlaybackReport, Pong, SessionEnd, SessionOutput
-from voiceapp.relay.browser.admission import admit, hint_of
+from voiceapp.relay.browser.admission import admit_or_refuse
 from voiceapp.relay.browser.login import Login
 from voiceapp.relay.browser.start import StartRequest, begin, read_start
 from voiceapp.relay.process.sessions import DRAIN_S
@@ -23,7 +23,6 @@ from voiceapp.relay.session.live import LiveSession
 from voiceapp.serving.budget import Pace
 from voiceapp.serving.consumer import SocketConsumer
 from voiceapp.serving.refusals import refusals
-from voiceapp.serving.scope import refuse_upgrade
 from voiceapp.types import JsonObject
 
 logger = logging.getLogger(__name__)
@@ -59,12 +58,7 @@ class VoiceConsumer(SocketConsumer):
 
     async def websocket_connect(self, message: JsonObject) -> None:
         """Accept the socket of somebody who is signed in, from a page of this site; refuse others by HTTP."""
-        try:
-            self._login = admit(self.scope)
-        except Refusal as refusal:
-            body = {"code": refusal.code, "message": refusal.message}
-            await refuse_upgrade(self.scope, self.send, refusal, body, hint_of(self.scope, refusal))
-            raise StopConsumer from None
+        self._login = await admit_or_refuse(self.scope, self.send)
         await self.send({"type": "websocket.accept"})
         self._first_message = self.start(self._await_first_message())
 
