@@ -197,6 +197,7 @@ async function sendText(text) {
   if (!config.assistants.length || (begins() && !(await mayTalk()))) return false;
   if (begins()) start(false);
   call.turns.type(text);
+  view.captions.toEnd();
   return true;
 }
 

@@ -76,13 +76,6 @@ navigator.mediaDevices.getUserMedia = async () => {
 """
 
 
-@pytest.fixture
-def network() -> Iterator[Network]:
-    made = Network()
-    yield made
-    made.close()
-
-
 @dataclass(frozen=True)
 class Site:
     """The product, and the cookies of somebody who is signed in."""

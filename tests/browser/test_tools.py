@@ -149,7 +149,7 @@ def test_a_question_is_answered_with_the_keyboard(
         expect(card.locator(".arguments")).to_have_text(
             '{ "order": 12345678901234567890, "to": "\\u202e<b>ada</b>" }'
         )
-        expect(card.locator(".left")).to_contain_text("Waits for you: ")
+        expect(card.locator(".left")).to_contain_text("Answer within ")
         assert (
             "Allow “Cancel order” (shop)? Answer within 60 seconds. Order: 12345678901234567890;"
             in page.inner_text("#alert")

@@ -20,7 +20,9 @@ export class Capture {
   constructor(format) {
     this.format = format;
     this.gate = new HoldGate();
-    /** RMS of what the microphone hears now, 0 to 1; 0 while it is muted. */
+    /** Frames with speech since the microphone was muted. */
+    this.unheard = 0;
+    /** RMS of what the microphone hears now, 0 to 1. */
     this.level = 0;
     this.mutedTail = 0;
   }
@@ -59,7 +61,8 @@ export class Capture {
    * @returns {{send: Heard[], over: 'tap' | 'said' | null}} frames to send now, and how a push-to-talk turn just ended
    */
   pass(frame, at, { pushToTalk, muted }) {
-    this.level = muted ? 0 : frame.level;
+    this.level = frame.level;
+    this.unheard = muted && isLoud(frame) ? this.unheard + 1 : muted ? this.unheard : 0;
     if (pushToTalk) {
       const { send, over } = this.gate.pass(frame, at);
       return { send: send.map((held) => ({ bytes: held.frame.bytes, at: held.at, loud: isLoud(held.frame) })), over };

@@ -15,6 +15,9 @@ import { Capture } from './capture.js';
  * `dispatch` takes the page's own events (`local.*`); `send` and `sendFrame` go to the service.
  */
 
+/** A second of speech into a muted microphone. */
+const UNHEARD_FRAMES = 50;
+
 /** A turn without any answer stops being "thinking" after this. */
 export const ANSWER_LATE_MS = 20_000;
 
@@ -28,7 +31,7 @@ export class UserTurns {
     this.lateTimer = undefined;
   }
 
-  /** RMS of what the microphone hears now, 0 to 1; 0 while it is muted. */
+  /** RMS of what the microphone hears now, 0 to 1, also while it is muted. */
   get level() {
     return this.capture.level;
   }
@@ -93,6 +96,9 @@ export class UserTurns {
       this.callbacks.sendFrame(sent.bytes, sent.loud);
     }
     if (over) this.#commit(over);
+    if (this.capture.unheard === UNHEARD_FRAMES) {
+      this.callbacks.dispatch(localNotice('muted', 'You are muted: nobody hears you.', 'warning'));
+    }
   }
 
   /** The microphone is gone. */

@@ -61,7 +61,8 @@ export function initialState() {
     microphone: 'off', problem: '', muted: false, holding: false, stalled: false, starting: '',
     userSpeaking: false, awaiting: false, response: null, playing: null,
     captions: captionsOf(), seen: [], order: [], approvals: [], notices: [], noticeKey: 0, ending: null, offer: null,
-    limits: {}, parting: false, settings: DEFAULTS, sound: true, answersSpoken: true, kept: '', restored: false, elsewhere: false, sounding: null, earlierAt: '',
+    limits: {}, parting: false, settings: DEFAULTS, sound: true, answersSpoken: true, kept: '', restored: false,
+    elsewhere: false, sounding: null, earlierAt: '',
   };
 }
 
@@ -192,7 +193,7 @@ function resumed(state, event) {
   /** @type {State} */
   const next = { ...state, phase: 'live', ...(event.moved ? { sounding: null, response: null, awaiting: false, userSpeaking: false } : {}) };
   if (event.lost && event.moved) {
-    return withNotice(next, 'moved', 'Another server goes on with this. The last answer may have been cut short.', 'info');
+    return withNotice(next, 'moved', 'The server was restarted; the last answer may be missing a part.', 'info');
   }
   return event.lost ? withNotice(next, 'lost', 'Some of what was said while you were away is missing here.', 'warning') : next;
 }

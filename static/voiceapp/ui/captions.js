@@ -1,5 +1,6 @@
 // @ts-check
 /** The captions of both sides, kept in step with the state; text goes in as text only. */
+import { find } from './find.js';
 import { TOOL, earlierInWords, inWords, inert, resultInWords, seconds, splitAt, splitHeard } from './words.js';
 
 /** @typedef {import('../state/conversation.js').Caption} Caption */
@@ -22,12 +23,20 @@ export class Captions {
     /** @type {Set<string>} */
     this.announced = new Set();
     this.order = '';
+    this.list = find('lines', HTMLOListElement);
+    /** Leads to new words, where one reads further up. */
+    this.newest = find('newest', HTMLButtonElement);
+    this.newest.addEventListener('click', () => {
+      this.toEnd();
+      log.focus();
+    });
     /** Whether timings and the names of tools are shown. */
     this.timings = false;
-    this.divider = element('p', 'divider', '');
+    this.divider = element('li', 'divider', '');
     let following = true;
     log.addEventListener('scroll', () => {
       following = this.atEnd;
+      if (following) this.newest.hidden = true;
     }, { passive: true });
     // A window that gets lower, as by a phone's keyboard, leaves the end in sight if it was.
     new ResizeObserver(() => {
@@ -40,7 +49,8 @@ export class Captions {
     this.lines.clear();
     this.announced.clear();
     this.order = '';
-    this.log.replaceChildren();
+    this.list.replaceChildren();
+    this.newest.hidden = true;
   }
 
   /**
@@ -49,6 +59,12 @@ export class Captions {
    */
   get atEnd() {
     return this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < FOLLOW_PX;
+  }
+
+  /** Show the end, and follow it from now on. */
+  toEnd() {
+    this.log.scrollTop = this.log.scrollHeight;
+    this.newest.hidden = true;
   }
 
   /**
@@ -69,9 +85,11 @@ export class Captions {
       this.#announceOnce(caption, state.assistant);
     }
     const order = shown.join(' ');
-    if (order !== this.order) this.#arrange(shown, state);
+    const before = this.order;
+    if (order !== before) this.#arrange(shown, state);
     this.order = order;
     if (follow) this.log.scrollTop = this.log.scrollHeight;
+    else if (order !== before) this.newest.hidden = false;
   }
 
   /**
@@ -80,9 +98,9 @@ export class Captions {
    * @returns {Line}
    */
   #make(caption, assistant) {
-    const root = document.createElement('article');
+    const root = document.createElement('li');
     root.className = `line ${caption.role}${caption.earlier ? ' earlier' : ''}`;
-    const who = document.createElement('h3');
+    const who = document.createElement('p');
     who.className = 'who';
     who.textContent = { user: 'You', assistant: caption.speaker || assistant || 'Assistant', tool: 'Tool' }[caption.role];
     const said = document.createElement('p');
@@ -145,7 +163,7 @@ export class Captions {
     if (state.captions[order[0] ?? '']?.earlier) roots.unshift(this.divider);
     else this.divider.remove();
     roots.forEach((root, place) => {
-      if (this.log.children[place] !== root) this.log.insertBefore(root, this.log.children[place] ?? null);
+      if (this.list.children[place] !== root) this.list.insertBefore(root, this.list.children[place] ?? null);
     });
   }
 

@@ -36,6 +36,10 @@ export class Composer {
   }
 
   #fit() {
-    this.box.style.setProperty('--lines', String(Math.min(6, this.box.value.split('\n').length)));
+    if (CSS.supports('field-sizing', 'content')) return;
+    this.box.style.height = '';
+    // Its border is not in what it would scroll.
+    const border = this.box.offsetHeight - this.box.clientHeight;
+    this.box.style.height = `${this.box.scrollHeight + border}px`;
   }
 }

@@ -28,8 +28,15 @@ const LOOKS = {
   failed: { calm: 0, sweep: 0.5, spin: 0, wave: 0, ink: 0.45, dash: [2, 7] },
 };
 
+/** Rings in a dial of common size, and in a small one, where so many would be a grey disc. */
 const RINGS = 20;
-const POINTS = 120;
+const FEW_RINGS = 10;
+const SMALL_PX = 200;
+const POINTS = 96;
+/** States in which the rings move though nothing is heard. */
+const RESTLESS = new Set(['connecting', 'thinking', 'reconnecting']);
+/** Without a sound or a change for this long, they rest. */
+const REST_MS = 10_000;
 /** Radius of the innermost ring as a part of the outermost: just outside the button. */
 const INNER = 0.4;
 /** Seconds that a voice takes from one edge to the other. */
@@ -55,6 +62,7 @@ export class Rings {
     this.time = 0;
     this.last = 0;
     this.drawn = 0;
+    this.movedAt = 0;
     this.still = matchMedia('(prefers-reduced-motion: reduce)');
     this.colours = { user: '#000', assistant: '#000', line: '#000' };
     new ResizeObserver(() => this.#fit()).observe(canvas);
@@ -70,6 +78,7 @@ export class Rings {
    * @param {Status} status
    */
   show(status) {
+    if (status !== this.status) this.movedAt = performance.now();
     this.status = status;
     this.canvas.dataset.status = status;
   }
@@ -86,6 +95,7 @@ export class Rings {
   #readColours() {
     const style = getComputedStyle(this.canvas);
     const read = (/** @type {string} */ name) => style.getPropertyValue(name).trim() || '#888';
+    this.drawn = 0;
     this.colours = { user: read('--user'), assistant: read('--assistant'), line: read('--ring') };
   }
 
@@ -104,6 +114,8 @@ export class Rings {
   #frame(now) {
     requestAnimationFrame((next) => this.#frame(next));
     const quiet = this.user < 0.04 && this.assistant < 0.04;
+    if (!quiet || RESTLESS.has(this.status)) this.movedAt = now;
+    if (this.drawn && now - this.movedAt > REST_MS) return;
     if (now - this.drawn < (this.still.matches ? 250 : quiet ? QUIET_FRAME_MS : 15)) return;
     const elapsed = Math.min(0.1, (now - this.last) / 1000);
     this.last = now;
@@ -137,7 +149,8 @@ export class Rings {
     pen.lineWidth = Math.max(1, size / 460);
     pen.lineCap = 'round';
     pen.setLineDash(this.look.dash.map((length) => (length * size) / 700));
-    for (let ring = 0; ring < RINGS; ring += 1) this.#ring(pen, ring / (RINGS - 1), size * 0.44);
+    const rings = canvas.clientWidth < SMALL_PX ? FEW_RINGS : RINGS;
+    for (let ring = 0; ring < rings; ring += 1) this.#ring(pen, ring / (rings - 1), size * 0.44);
     pen.restore();
   }
 

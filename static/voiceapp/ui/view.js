@@ -33,6 +33,7 @@ export class View {
     this.level = find('level', HTMLElement);
     this.log = find('captions', HTMLElement);
     this.expectant = find('expectant', HTMLElement);
+    this.title = find('title', HTMLElement);
     this.welcome = find('welcome', HTMLElement);
     this.announcer = find('announcer', HTMLElement);
     this.alert = find('alert', HTMLElement);
@@ -78,6 +79,8 @@ export class View {
     this.approvals.show(state.parting ? [] : state.approvals, () => this.box.focus());
     this.settings.show(state.settings);
     const spoken = state.order.length > 0 || inCall;
+    this.title.hidden = !spoken;
+    this.title.textContent = `Conversation with ${state.assistant || 'the assistant'}`;
     this.welcome.hidden = spoken;
     this.log.hidden = !spoken;
     this.captions.show(state, progress, follow);
@@ -90,7 +93,8 @@ export class View {
    * @param {number} assistant
    */
   levels(user, assistant) {
-    this.rings.levels(user, assistant);
+    // Muted, one sees that the microphone works, and that nothing of it counts.
+    this.rings.levels(this.shown === 'muted' ? 0 : user, assistant);
     const level = Math.round(loudness(user) * 20) / 20;
     if (level === this.meterLevel) return;
     this.meterLevel = level;

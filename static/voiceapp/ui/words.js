@@ -170,7 +170,7 @@ export function leftInWords(ms) {
   const left = Math.max(0, Math.ceil(ms / 1000));
   if (!left) return 'The time is up.';
   const shown = left < 60 ? `${left} s` : `${Math.floor(left / 60)}:${String(left % 60).padStart(2, '0')} min`;
-  return `Waits for you: ${shown}`;
+  return `Answer within ${shown}`;
 }
 
 /** Longest result of a tool that its line shows. */

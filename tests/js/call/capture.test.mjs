@@ -32,7 +32,7 @@ for (const format of ['audio/pcm', 'audio/pcmu', 'audio/pcma']) {
       assert.deepEqual(bytes, silentFrame(format));
       assert.equal(at, n * 20);
     }
-    assert.equal(capture.level, 0);
+    assert.equal(capture.level, 0.25, 'it is shown that the microphone works');
   });
 }
 

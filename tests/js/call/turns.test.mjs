@@ -138,3 +138,16 @@ test('a turn that goes on is not answered yet', (t) => {
   call.turns.answered('a1', performance.now());
   assert.ok(!call.local.some((event) => event.type === 'local.timing'));
 });
+
+test('a second of speech into a muted microphone is told once', () => {
+  const call = live();
+  call.turns.mute(true);
+  const told = () => call.local.filter((event) => event.type === 'local.notice' && event.code === 'muted').length;
+  hear(call, 0, 49);
+  assert.equal(told(), 0);
+  hear(call, 49, 120);
+  assert.equal(told(), 1);
+  call.turns.mute(false);
+  hear(call, 120, 200);
+  assert.equal(told(), 1);
+});

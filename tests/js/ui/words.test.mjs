@@ -45,8 +45,8 @@ test('a tool’s name is put in words where it is one', () => {
 });
 
 test('the time that is left in words', () => {
-  assert.equal(leftInWords(42_400), 'Waits for you: 43 s');
-  assert.equal(leftInWords(61_000), 'Waits for you: 1:01 min');
+  assert.equal(leftInWords(42_400), 'Answer within 43 s');
+  assert.equal(leftInWords(61_000), 'Answer within 1:01 min');
   assert.equal(leftInWords(-5), 'The time is up.');
 });
 
