@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from playwright.sync_api import Page, Playwright, expect
 
 from tests.browser.browser import open_page
 from tests.browser.product import running_product
+from tests.parts.waits import PATIENCE_S
 
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 TITLES = ("Hello, can you hear me clearly?" + " And then some more." * 5, "W" * 120)
@@ -44,6 +46,11 @@ def test_long_titles_fit_the_narrowest_screen(playwright: Playwright, link: str)
             page.click("#hangup")
             expect(page.locator("#status-word")).to_have_text("The conversation has ended")
         page.goto(f"{root}/sessions/")
+        end = time.monotonic() + PATIENCE_S
+        # The last one ended as its page went, and is written meanwhile.
+        while page.locator(".history li").count() < 2:
+            assert time.monotonic() < end
+            page.reload()
         expect(page.locator(".history li")).to_have_count(2)
         expect(page.locator(".history-meta").first).to_contain_text("1 message from you")
         _fits(page, "sessions")
