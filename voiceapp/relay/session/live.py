@@ -131,8 +131,8 @@ class LiveSession:
         try:
             self.perform(self.conversation.finish(now))
             ended = self.life.goodbye
-            told = self.plan.ended(ended, self.link.target) if reason.upstreams else ended
-            self.perform([*self.capabilities.farewell(reason), SendBrowser(told)])
+            message = self.plan.ended(ended, self.link.target) if reason.upstreams else ended
+            self.perform([*self.capabilities.farewell(reason), SendBrowser(message)])
             await self.link.aclose()
             recording = await self.recorder.aclose() if self.recorder else None
             await store.close_session(
