@@ -37,26 +37,46 @@ async def answer(address: str, *pieces: bytes) -> bytes:
         writer.close()
 
 
-@pytest.mark.parametrize("upgrade", [b"", UPGRADE], ids=["a request", "a handshake"])
-@pytest.mark.parametrize("size", [1, 4_096, 65_537, 66_000, 2**20], ids=lambda size: f"by {size}")
-@pytest.mark.parametrize("ends", [True, False], ids=["with an end", "without an end"])
-async def test_a_head_that_is_too_long_is_answered_in_words_however_it_arrives(
-    caplog: pytest.LogCaptureFixture, upgrade: bytes, size: int, ends: bool
+SIZES = pytest.mark.parametrize("size", [4_096, 65_537, 66_000, 2**20], ids=lambda size: f"by {size}")
+
+
+def in_pieces(head: bytes, size: int) -> list[bytes]:
+    """Return a head as it may arrive; its end comes last and by itself."""
+    return [*(head[at : at + size] for at in range(0, len(head), size)), b"\r\n"]
+
+
+@SIZES
+@pytest.mark.parametrize("lines", [MAX_HEAD_BYTES // len(LINE) + 1, 4 * MAX_HEAD_BYTES // len(LINE) - 2, 200])
+async def test_too_long_a_handshake_is_refused_in_words_however_it_arrives(
+    caplog: pytest.LogCaptureFixture, lines: int, size: int
 ) -> None:
-    head = b"GET /ws/ HTTP/1.1\r\nHost: x\r\n" + upgrade + LINE * (MAX_HEAD_BYTES // len(LINE) + 5)
-    # A byte alone is tried where it matters: at the limit.
-    first = head[: MAX_HEAD_BYTES - 5] if size == 1 else b""
-    rest = head[len(first) :][:40] if size == 1 else head
-    pieces = [first, *(rest[at : at + size] for at in range(0, len(rest), size)), head[len(first + rest) :]]
-    if ends:
-        pieces.append(b"\r\n")
+    head = b"GET /ws/ HTTP/1.1\r\nHost: x\r\n" + UPGRADE + LINE * lines
     with refusals.use(Refusals()):
         async with in_this_loop(app) as address:
-            answers = [await answer(address, *filter(None, pieces)) for _ in range(2)]
+            # In pieces, and whole as far as one read goes.
+            answers = [await answer(address, *in_pieces(head, size)), await answer(address, head + b"\r\n")]
     assert all(one.startswith(b"HTTP/1.1 431 ") for one in answers)
     assert all(b"65,536 bytes" in one for one in answers)
     assert len(caplog.messages) == 1
     assert "65,536 bytes" in caplog.messages[0]
+
+
+@SIZES
+async def test_a_request_with_as_long_a_head_is_answered_however_it_arrives(size: int) -> None:
+    """Whose handshake was refused can ask why."""
+    head = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + LINE * (2 * MAX_HEAD_BYTES // len(LINE))
+    with refusals.use(Refusals()):
+        async with in_this_loop(app) as address:
+            assert (await answer(address, *in_pieces(head, size))).startswith(b"HTTP/1.1 404 ")
+
+
+@pytest.mark.parametrize("upgrade", [b"", UPGRADE], ids=["a request", "a handshake"])
+@SIZES
+async def test_a_head_without_an_end_is_given_up_in_words(upgrade: bytes, size: int) -> None:
+    head = b"GET /ws/ HTTP/1.1\r\nHost: x\r\n" + upgrade + LINE * (4 * MAX_HEAD_BYTES // len(LINE) + 2)
+    with refusals.use(Refusals()):
+        async with in_this_loop(app) as address:
+            assert (await answer(address, *in_pieces(head, size)[:-1])).startswith(b"HTTP/1.1 431 ")
 
 
 async def test_who_sends_on_after_a_refusal_reads_it_all_the_same() -> None:

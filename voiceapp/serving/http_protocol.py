@@ -1,8 +1,10 @@
 """Uvicorn's HTTP protocol, which tells whoever sends too long a head what is wrong, however it arrives.
 
-h11 gives up a head of more than 64 KiB whose end has not arrived yet, and Uvicorn answers 400 to that as to
-everything else; whether the end has arrived depends on the network. And it closes the connection, upon which
-a client that is still sending is reset and reads no answer at all.
+As Uvicorn sets it up, h11 gives up a head of more than 64 KiB whose end has not arrived yet, answered by 400;
+whether the end has arrived depends on the network. Here it waits for ``MAX_UNREAD_BYTES``, four times what a
+handshake may have: whoever sends too many cookies is refused its WebSocket, by 431, and can still ask by
+HTTP why. And Uvicorn closes the connection, upon which a client that is still sending is reset and reads no
+answer at all.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from typing import Any, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from voiceapp.serving.handshake import head_too_large
+from voiceapp.serving.handshake import MAX_HEAD_BYTES, head_too_large
 from voiceapp.serving.log_filters import head_given_up
 from voiceapp.serving.refusals import refusals
 
+MAX_UNREAD_BYTES: Final = 4 * MAX_HEAD_BYTES
+"""What is kept of a head whose end has not come."""
 LINGER_S: Final = 2.0
 """How long what a refused client still sends is read and dropped, so that it comes to read the answer."""
 
@@ -27,6 +31,7 @@ class HttpProtocol(H11Protocol):
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
+        self.conn = h11.Connection(h11.SERVER, MAX_UNREAD_BYTES)
         self._refused: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
@@ -47,7 +52,8 @@ class HttpProtocol(H11Protocol):
             refusal = head_too_large()
             status, words = refusal.status, refusal.message
             if (counted := refusals.get()) is not None:
-                counted.note(refusal.code, f"Refused a connection: {words}")
+                # Of one kind with those that were read whole.
+                counted.note(f"socket {refusal.code}", f"Refused a connection: {words}")
         self._refuse(status, words)
 
     def _refuse(self, status: int, words: str) -> None:
